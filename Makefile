@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# make            build/arenite, libarenite, the installable headers
+# make demo       install what is missing, build, measure (sudo for the running kernel)
+# make check      the same set-up, then every test
+# make help       the rest
+
+VERSION	:= 0.1.0
+B	:= build
+CC	?= gcc
+CLANG	?= clang-19
+BPFTOOL	?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+ARCH	:= $(shell $(CC) -dumpmachine)
+INC	:= -Iinclude/arenite -Iinclude -Isrc/core -Isrc/user -Isrc/bpf -I$(B)
+WARN	:= -Wall -Wextra -Wno-unused-parameter
+CFLAGS	?= -O2 -g
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DARN_VERSION='"$(VERSION)"' $(WARN) -Wshadow -fvisibility=hidden $(INC) $(CFLAGS)
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v4 $(WARN) $(INC) -I/usr/include/$(ARCH)
+LIBS	:= -lbpf -lelf -lz -lpthread
+
+HEADERS	:= $(wildcard include/arenite/*.h src/core/*.h src/bpf/*.h src/user/*.h)
+LIB_SRC	:= $(wildcard src/user/*.c)
+LIB_OBJ	:= $(LIB_SRC:src/user/%.c=$(B)/lib/%.o)
+LIB_PIC	:= $(LIB_SRC:src/user/%.c=$(B)/pic/%.o)
+PUBLIC	:= $(addprefix $(B)/include/arenite/,arenite.h arenite.bpf.h layout.h stats.h)
+
+.PHONY: all lib deps demo check clean help install
+all: lib
+lib: $(B)/libarenite.a $(B)/libarenite.so $(B)/arenite.pc $(B)/arenite.bpf.o $(PUBLIC)
+
+deps:
+	@scripts/install-deps.sh
+
+# BPF objects are built on Debian 12's clang 19; the header tests say what else is tried.
+$(B)/%.bpf.o: src/bpf/%.bpf.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+$(B)/arenite_sys.skel.h: $(B)/sys.bpf.o
+	$(BPFTOOL) gen skeleton $< name arn_sys_bpf > $@.tmp && mv $@.tmp $@
+
+$(B)/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(B)/pic/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -DARN_SHARED_LIBRARY -fPIC -c $< -o $@
+$(B)/libarenite.a: $(LIB_OBJ)
+	$(AR) rcs $@ $^
+$(B)/libarenite.so: $(LIB_PIC) src/user/libarenite.map
+	$(CC) -shared -Wl,-soname,libarenite.so.0 -Wl,--version-script=src/user/libarenite.map -o $@ $(LIB_PIC) $(LIBS)
+	ln -sf libarenite.so $(B)/libarenite.so.0
+
+# One file for BPF programs: the core and its port pasted into the public header.
+$(B)/include/arenite/arenite.bpf.h: $(HEADERS) scripts/amalgamate.sh
+	@mkdir -p $(@D)
+	scripts/amalgamate.sh include/arenite/arenite.bpf.h > $@.tmp && mv $@.tmp $@
+$(B)/include/arenite/%.h: include/arenite/%.h
+	@mkdir -p $(@D)
+	cp $< $@
+
+PREFIX	?= /usr/local
+$(B)/arenite.pc: Makefile
+	@mkdir -p $(@D)
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+		'Name: arenite' 'Description: memory allocator for BPF arenas' 'Version: $(VERSION)' \
+		'Requires.private: libbpf' 'Libs: -L$${libdir} -larenite' 'Libs.private: $(LIBS)' \
+		'Cflags: -I$${includedir}' > $@
+
+clean:
+	rm -rf $(B)
+
+-include bench/bench.mk
+-include tool/tool.mk
+
+include tests/tests.mk

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * arenite.bpf.h - the BPF side.  Include it after vmlinux.h or after linux/bpf.h; that is all:
+ * the functions come with it, __weak, so that several units of one object may include it.  With
+ * ARN_LINKED defined it only declares them, for an object that is linked with arenite.bpf.o
+ * (bpftool gen object).
+ *
+ * The object's arena is the heap: arn_attach() (user side, before load) makes it one, or
+ * arn_open_fd(fd, ARN_INIT) after load.  Before that every allocation is NULL, and counted in
+ * arn_calls_without_heap.
+ *
+ * Contexts: any program type that may use an arena, unless a declaration says "sleepable".  On
+ * kernels before 6.13 not with preemption disabled by the caller, on none under a spin lock (both
+ * refuse global functions).  Stack: at most 3 frames and 160 bytes below the caller.
+ *
+ * Pointers are valid in user space as they are: base | offset.
+ *
+ * Progress: malloc and free are wait-free on the slot's cache, lock-free on the depot; a refill from
+ * the slabs waits for a lock at most about a millisecond, then gives up and counts.
+ */
+#ifndef ARENITE_BPF_H
+#define ARENITE_BPF_H
+
+#include <bpf/bpf_helpers.h>
+#include "layout.h"
+
+/*
+ * The arena, under one fixed name and without a size (which is set between open and load), so that
+ * units and prebuilt objects link.  To use a map of your own, define it before this include and
+ * define ARN_MAP to its name.
+ */
+#define ARN_ARENA                                                  \
+	struct {                                                   \
+		__uint(type, BPF_MAP_TYPE_ARENA);                  \
+		__uint(map_flags, ARN_MAP_FLAGS);                  \
+	} arn_arena __weak SEC(".maps")
+
+#ifndef ARN_MAP
+#define ARN_MAP arn_arena
+ARN_ARENA;
+#endif
+
+/* Calls made while the arena had no heap in it. */
+extern __u64 arn_calls_without_heap;
+
+/* The functions behind the typed calls: scalars in, scalars out. */
+__u64 arn__malloc(__u64 size);
+__u64 arn__aligned_alloc(__u64 align, __u64 size);
+int arn__free(__u64 ptr);
+__u64 arn__usable_size(__u64 ptr);
+int arn__zero(__u64 ptr, __u64 bytes);
+int arn__copy(__u64 to, __u64 from, __u64 bytes);
+
+/*
+ * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
+ * used up (but for what other CPUs cache), the size is above half the arena, or there is no heap.
+ */
+static inline __attribute__((always_inline)) void __arena *arn_malloc(__u64 size)
+{
+	return (void __arena *)arn__malloc(size);
+}
+
+/* The same, zeroed; NULL also when n * size overflows. */
+static inline __attribute__((always_inline)) void __arena *arn_calloc(__u64 n, __u64 size)
+{
+	__u64 p;
+
+	if (n >> 32 || size >> 32)
+		return (void __arena *)0ULL;
+	p = arn__malloc(n * size);
+	if (p)
+		arn__zero(p, n * size);
+	return (void __arena *)p;
+}
+
+/* align: a power of two up to half the arena, else NULL. */
+static inline __attribute__((always_inline)) void __arena *arn_aligned_alloc(__u64 align, __u64 size)
+{
+	return (void __arena *)arn__aligned_alloc(align, size);
+}
+
+/* 0, or -EINVAL for what is not an allocated object (counted; nothing changed).  NULL is nothing. */
+static inline __attribute__((always_inline)) int arn_free(void __arena *ptr)
+{
+	return arn__free((__u64)ptr);
+}
+
+/* Bytes usable at ptr; 0 if it is no object. */
+static inline __attribute__((always_inline)) __u64 arn_usable_size(void __arena *ptr)
+{
+	return arn__usable_size((__u64)ptr);
+}
+
+/* NULL: as malloc, or ptr is no object; the old object is then untouched. */
+static inline __attribute__((always_inline)) void __arena *arn_realloc(void __arena *ptr, __u64 size)
+{
+	__u64 old = (__u64)ptr, have, p;
+
+	if (!old)
+		return arn_malloc(size);
+	have = arn__usable_size(old);
+	if (!have)
+		return (void __arena *)0ULL;
+	if (size <= have && size >= have / 2)
+		return ptr;
+	p = arn__malloc(size);
+	if (!p)
+		return (void __arena *)0ULL;
+	arn__copy(p, old, size < have ? size : have);
+	arn__free(old);
+	return (void __arena *)p;
+}
+
+/*
+ * Bulk: out and ptrs are arrays of __u64 in arena memory (their address as a scalar), any n.
+ * arn_malloc_bulk returns how many it stored; arn_free_bulk how many it freed (NULLs count as
+ * freed), -EINVAL only when that is none of n > 0.
+ */
+__u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out);
+int arn_free_bulk(__u64 ptrs, __u32 n);
+
+/*
+ * Sleepable.  Maps chunks until at least bytes lie in free page runs.  0; -ENOMEM: the kernel has
+ * no pages (or the memory cgroup is full); -E2BIG: the arena is mapped to its end; -ENOENT: no heap.
+ */
+int arn_reserve(__u64 bytes);
+
+/*
+ * Sleepable.  Gives back what this CPU caches, the depot, empty slabs, then whole chunks to the
+ * kernel.  Other CPUs' caches stay: the user side's arn_trim visits them.  Returns pages (4 KiB)
+ * unmapped, -ENOENT: no heap.
+ */
+int arn_trim(void);
+
+#ifndef ARN_LINKED
+#include "../../src/bpf/api_bpf.h"
+#endif
+
+#endif

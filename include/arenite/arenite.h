@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * arenite.h - libarenite, the user side: heaps made, opened, grown, measured, and (native heaps)
+ * allocated from.
+ *
+ * A heap is native (host memory of this process: no root, no BPF) or shared (a BPF arena that BPF
+ * programs allocate from).  Calls are the same on both where both have them.
+ *
+ * Errors: calls that return a pointer return NULL and set errno; calls that return int return 0 (or
+ * a count) or -errno.  arn_last_error() then says in a line what object, why, and what helps.
+ *
+ * Threads: all calls may be made from any thread at once, except arn_close against any other call
+ * on the same heap.  A forked child must reopen: there every call on the parent's handle fails with
+ * -EOWNERDEAD.
+ */
+#ifndef ARENITE_H
+#define ARENITE_H
+
+#include <stddef.h>
+#include <linux/types.h>
+#include "stats.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef ARN_SHARED_LIBRARY
+#define ARN_API __attribute__((visibility("default")))
+#else
+#define ARN_API
+#endif
+
+struct arn_heap;
+struct bpf_map;
+struct bpf_object;
+
+#define ARN_NATIVE  1u /* arn_create: host memory, no BPF */
+#define ARN_CHECKED 2u /* arn_create, arn_open_fd: canaries, poison, quarantine (slower) */
+#define ARN_INIT    4u /* arn_open_fd: make a root in an arena that has none */
+
+struct arn_options {
+	size_t sz; /* sizeof(struct arn_options): the struct grows */
+	__u64 bytes; /* size of the arena, 24 MiB to 4 GiB; 0: 256 MiB */
+	__u32 flags; /* ARN_NATIVE, ARN_CHECKED */
+	__u32 user_slots; /* places for user threads' caches; 0: 64 */
+	const char *name; /* of the arena map, at most 15 characters; NULL: "arenite" */
+};
+
+/* ---- What this machine has ---- */
+
+/* 0 if shared heaps work here, else -errno; arn_last_error() names what is missing. */
+ARN_API int arn_supported(void);
+
+/* The last failure of this thread: object, cause, remedy.  Never NULL. */
+ARN_API const char *arn_last_error(void);
+
+ARN_API const char *arn_version(void);
+
+/* ---- Heaps begin and end ---- */
+
+/*
+ * A new heap.  opts may be NULL.  Shared heaps need CAP_BPF and CAP_PERFMON (EPERM) and a kernel
+ * with arenas (ENOTSUP).  Nothing is mapped for objects yet: arn_reserve grows it.
+ */
+ARN_API struct arn_heap *arn_create(const struct arn_options *opts);
+
+/* The heap whose arena map is pinned at path, or behind a map fd (which is duplicated). */
+ARN_API struct arn_heap *arn_open(const char *path);
+ARN_API struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts);
+
+/* Between open and load of an object: its ARN_ARENA map becomes this heap.  One object a heap may
+ * bring __arena globals of its own (-EBUSY for a second one); -ENOENT: it has no such map. */
+ARN_API int arn_attach(struct arn_heap *heap, struct bpf_object *obj);
+
+/* Between open and load, for an arena that a skeleton makes itself and arn_open_fd(ARN_INIT) then
+ * adopts: sets size, flags and a free 4 GiB-aligned address. */
+ARN_API int arn_prepare_map(struct bpf_map *map, __u64 bytes);
+
+/* Pins the arena map: what keeps a heap alive without a process, and how others find it. */
+ARN_API int arn_pin(struct arn_heap *heap, const char *path);
+
+ARN_API int arn_map_fd(const struct arn_heap *heap); /* -EINVAL on a native heap */
+ARN_API void *arn_base_address(const struct arn_heap *heap);
+
+/* Where the __arena globals of the attached object lie; NULL: no object brought any.  (A skeleton's
+ * own pointer to them stays NULL: its arena is this heap's.) */
+ARN_API void *arn_globals(const struct arn_heap *heap);
+
+/* Ends this process's use.  A native heap is gone; a shared one lives while pinned or used. */
+ARN_API void arn_close(struct arn_heap *heap);
+
+/* ---- Memory ---- */
+
+/* Maps chunks until at least bytes lie in free page runs.  Shared: runs a BPF program. */
+ARN_API int arn_reserve(struct arn_heap *heap, __u64 bytes);
+
+/* Gives back what it can: caches (shared: of every CPU; native: of this thread and of none), depot,
+ * empty slabs, then whole chunks to the kernel.  Returns the bytes unmapped, or -errno. */
+ARN_API long long arn_trim(struct arn_heap *heap);
+
+/* size is sizeof(*st) of the caller. */
+ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size);
+
+/*
+ * Walks every structure: each object, magazine and page in exactly one place.  For a heap at rest.
+ * 0, or -EUCLEAN with arn_last_error() saying where; it ends on any contents.
+ */
+ARN_API int arn_check(struct arn_heap *heap);
+
+/* ---- Objects (native heaps; on a shared one errno is ENOTSUP) ---- */
+
+/*
+ * Memory of at least size bytes, aligned to 16, a power-of-two size up to 4 GiB to itself.
+ * arn_malloc(h, 0) gives a minimal object.  ENOMEM: heap full; E2BIG: above half the arena.
+ * Lock-free but for a refill of a slab.  May be called from a signal handler.
+ */
+ARN_API void *arn_malloc(struct arn_heap *heap, size_t size);
+ARN_API void *arn_calloc(struct arn_heap *heap, size_t n, size_t size);
+/* align: a power of two, at most half the arena (EINVAL otherwise). */
+ARN_API void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size);
+/* As realloc; on failure the old object is untouched. realloc(p, 0) gives a minimal object. */
+ARN_API void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size);
+/* 0; -EINVAL: not an allocated object of this heap, nothing was changed.  NULL is nothing. */
+ARN_API int arn_free(struct arn_heap *heap, void *ptr);
+/* Bytes usable at ptr, 0 if it is no object. */
+ARN_API size_t arn_usable_size(struct arn_heap *heap, const void *ptr);
+/* Any n; returns how many were stored in out, errno says why fewer. */
+ARN_API size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);
+/* Returns how many were freed; -EINVAL only when none was and n > 0 (NULLs count as freed). */
+ARN_API long arn_free_bulk(struct arn_heap *heap, void **ptrs, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * layout.h - the shared memory format of a heap, and nothing else.
+ *
+ * Every BPF object and every process that maps the arena reads these structures, so this file is
+ * an ABI: a change that an older reader would misread raises ARN_LAYOUT_VERSION.
+ *
+ *   offset 0        user's own __arena globals (page 0 belongs to nobody)
+ *   16 MiB          struct arn_root
+ *   16 MiB + 32 K   directory: one __u32 a chunk
+ *   16 MiB + 64 K   slots: one struct arn_slot each, CPUs first, then user threads
+ *   (1 MiB aligned) state bytes: one a granule of the heap pages
+ *                   page descriptors: one a heap page
+ *   heap_start      heap pages, in chunks, to the end of the arena
+ *
+ * A reference inside the heap is a 32-bit offset from the arena's base, which is 4 GiB-aligned.
+ * Regions are address space: kernel pages are mapped into them as chunks are grown.
+ *
+ * Who writes what (L = under root.lock, G = the slot's owner under its guard, A = atomically by
+ * anyone, 1 = once, before magic is set):
+ *
+ *   root identity, geometry, classes   1        state byte          whoever holds the object
+ *   root bins, partial, chunk cursor   L        page descriptor     L, but bits, nfree: A
+ *   root depot heads, pending, fails   A        directory           A
+ *   slot caches                        G        magazine            whoever holds it
+ */
+#ifndef ARENITE_LAYOUT_H
+#define ARENITE_LAYOUT_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#ifndef __arena
+#ifdef __bpf__
+#define __arena __attribute__((address_space(1)))
+#else
+#define __arena
+#endif
+#endif
+
+#define ARN_MAGIC	   0x3165746974656e61ULL /* read as a tag, not as text */
+#define ARN_LAYOUT_VERSION 1
+
+/* BPF_F_MMAPABLE | BPF_F_SEGV_ON_FAULT: a stray user access faults instead of taking a page. */
+#define ARN_MAP_FLAGS (1u << 10 | 1u << 17)
+
+#define ARN_GRANULE_SHIFT 4 /* 16 bytes: smallest object, unit of the state bytes */
+#define ARN_PAGE_SHIFT	  12 /* heap pages are 4 KiB whatever the kernel's page size */
+#define ARN_PAGE_SIZE	  (1u << ARN_PAGE_SHIFT)
+#define ARN_CHUNK_SHIFT	  20 /* 1 MiB: what is mapped and given back at a time */
+#define ARN_CHUNK_SIZE	  (1u << ARN_CHUNK_SHIFT)
+#define ARN_CHUNK_PAGES	  (1u << (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT))
+#define ARN_MAX_CHUNKS	  4096 /* 4 GiB */
+
+#define ARN_ROOT_OFF   (16u << 20)
+#define ARN_DIR_OFF    (ARN_ROOT_OFF + (32u << 10))
+#define ARN_SLOTS_OFF  (ARN_ROOT_OFF + (64u << 10))
+#define ARN_SLOT_SHIFT 12
+#define ARN_SLOT_SIZE  (1u << ARN_SLOT_SHIFT)
+
+#define ARN_MIN_ARENA (24ULL << 20) /* root, tables and a few chunks of heap */
+#define ARN_MAX_ARENA (4ULL << 30)
+
+#define ARN_CLASSES	40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
+#define ARN_MAX_CLASSED 32768u /* larger objects are page runs of their own */
+#define ARN_MAG_OBJS	120 /* with its header a magazine is 512 bytes */
+#define ARN_MAG_SHIFT	9
+#define ARN_MAG_PER_PAGE (1u << (ARN_PAGE_SHIFT - ARN_MAG_SHIFT))
+#define ARN_BINS	80 /* free page runs by length: exact to 7, then four a doubling */
+
+/* State byte: class + 1 where an allocated object starts, ARN_STATE_LARGE for a page run, else 0. */
+#define ARN_STATE_LARGE 0xff
+
+/* arn_root.flags */
+#define ARN_F_NATIVE  1u /* host memory only: grows by itself, no BPF */
+#define ARN_F_CHECKED 2u /* canaries, poison, quarantine, tags */
+
+/* Directory entry. */
+enum arn_chunk_state {
+	ARN_CHUNK_NONE = 0, /* no kernel pages */
+	ARN_CHUNK_BUSY = 1, /* somebody maps or unmaps it */
+	ARN_CHUNK_MAPPED = 2, /* its pages are in the page allocator's hands */
+	ARN_CHUNK_TAKEN = 3, /* the range is somebody else's (arena globals), or refused repeatedly */
+};
+
+/* What a heap page is.  Interior pages of free and large runs are ARN_PG_NONE. */
+enum arn_page_kind {
+	ARN_PG_NONE = 0,
+	ARN_PG_FREE, /* first and last page of a free run */
+	ARN_PG_SLAB, /* first page of a slab */
+	ARN_PG_BODY, /* further page of a slab: head says which */
+	ARN_PG_LARGE, /* first page of a large object */
+	ARN_PG_DEAD, /* first page of a run that was given up: it is in root.pending */
+	ARN_PG_MAGS, /* ARN_MAG_PER_PAGE magazines */
+};
+
+/*
+ * Page descriptor.  bits says, for objects that *start* in this page, which lie free in the slab
+ * (one bit a granule); objects in a magazine or allocated have their bit clear.
+ */
+struct arn_page {
+	__u8 kind;
+	__u8 cls;
+	__u16 pad;
+	__u32 npages; /* of the run, at its first page */
+	__u32 head; /* first page of the run: at its last page (FREE), at every page (SLAB, BODY) */
+	__u32 next, prev; /* page indices: free bin; next also: the class's partial list */
+	__u32 listed; /* slab: 1 while on its class's partial list */
+	__u32 pend_next; /* link of root.pending */
+	__u32 nfree; /* slab: bits set, less those taken or set a moment ago.  MAGS: scratch of trim */
+	__u64 bits[4];
+};
+
+/* A magazine: offsets of free objects of one class.  In the depot, or in one slot. */
+struct arn_mag {
+	__u32 next; /* magazine index of the next one in the depot's stack */
+	__u32 n;
+	__u32 cls;
+	__u32 tag; /* free for the holder */
+	__u64 stamp; /* grace period after which the objects may be used (0: now) */
+	__u64 pad;
+	__u32 obj[ARN_MAG_OBJS];
+};
+
+/* A slot's cache of one class: two magazines (Bonwick 2001).  n and prev_n live here while held. */
+struct arn_cache {
+	__u32 busy; /* set by the owner for the few instructions of a pop or push */
+	__u32 n;
+	__u32 cap; /* of the loaded magazine; 0 while there is none */
+	__u32 loaded; /* offsets of magazines, 0: none */
+	__u32 prev;
+	__u32 prev_n;
+	__u32 parked; /* a magazine whose push to the depot gave up */
+	__u32 parked_n;
+};
+
+#define ARN_INTENT_LEVELS 8
+#define ARN_READER_WORDS  8
+
+struct arn_slot {
+	/* line 0: who owns it.  CPU slots are owned by their CPU. */
+	__u64 owner; /* 0: nobody; user threads: tgid << 32 | tid, init-namespace */
+	__u64 owner_start; /* start time of the owner, against reused ids */
+	__u64 reserved0[6];
+	/* line 1: {operation, magazine} before each depot exchange, one a nesting level.  Reserved. */
+	__u64 intent[ARN_INTENT_LEVELS];
+	/* line 2: readers' epochs.  Reserved. */
+	__u64 reader[ARN_READER_WORDS];
+	__u64 reserved1[8];
+	struct arn_cache cache[ARN_CLASSES];
+	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 32) / 8]; /* waiting magazines, per-CPU objects */
+};
+
+/* One class.  Written once. */
+struct arn_class {
+	__u32 size;
+	__u16 cap; /* objects a magazine holds */
+	__u16 npages; /* of a slab */
+	__u16 nobj; /* in a slab */
+	__u16 align; /* of a slab, in pages */
+	__u32 reserved;
+};
+
+/* Head of a lock-free stack of magazines: index (24 bits, offset >> 9) and tag (40 bits). */
+#define ARN_STACK_IDX_MASK 0xffffffULL
+#define ARN_STACK_TAG_ONE  0x1000000ULL
+
+struct arn_depot {
+	__u64 full; /* magazines with at least one object */
+	__u64 pad0[7];
+	__u64 empty;
+	__u64 nmags; /* magazines made for this class, less those given back */
+	__u64 nslabs; /* under lock */
+	__u32 partial; /* first slab with free objects, under lock */
+	__u32 pad1;
+	__u64 pad2[4];
+};
+
+#define ARN_DE_BRUIJN 0x03f79d71b4cb0a89ULL
+
+/* Why a call did not do what it was asked.  Described in stats.h, in this order. */
+enum arn_fail {
+	ARN_FAIL_NOMEM,
+	ARN_FAIL_LOCK,
+	ARN_FAIL_SIZE,
+	ARN_FAIL_FOREIGN,
+	ARN_FAIL_MISALIGNED,
+	ARN_FAIL_INTERIOR,
+	ARN_FAIL_DOUBLE,
+	ARN_FAIL_CORRUPT,
+	ARN_FAIL_PUSH,
+	ARN_FAIL_POP,
+	ARN_FAIL_BYPASS,
+	ARN_FAIL_RECLAIM,
+	ARN_FAIL_MAP,
+	ARN_FAIL_COUNT
+};
+
+struct arn_root {
+	/* line 0: what the fast paths read */
+	__u64 magic;
+	__u64 base; /* user-space address of offset 0; 4 GiB-aligned */
+	__u32 version;
+	__u32 flags;
+	__u32 state_bias; /* state byte of offset o: state_bias + (o >> 4), modulo 2^32 */
+	__u32 page_bias; /* descriptor of page p: page_bias + p * sizeof(struct arn_page) */
+	__u32 first_page; /* index of the first heap page */
+	__u32 npages; /* heap pages that the arena has room for */
+	__u32 ncpus; /* slots below this are CPUs' */
+	__u32 nslots;
+	__u64 arena_bytes;
+
+	/* line 1: geometry of the mapping */
+	__u32 sys_page_shift; /* the kernel's page size */
+	__u32 meta_pages; /* kernel pages mapped before the first chunk */
+	__u32 doorbell_id; /* map id of the doorbell.  Reserved. */
+	__u32 globals_bytes; /* of the one object that brought arena globals, 0: none yet */
+	__u64 keeper; /* lease: owner.  Reserved. */
+	__u64 keeper_until; /* lease: monotonic ns.  Reserved. */
+	__u64 epoch; /* reserved for grace periods */
+	__u64 rcu_seq; /* reserved for grace periods */
+	__u64 percpu_off; /* reserved for per-CPU areas */
+	__u64 globals_off; /* where they lie */
+
+	/* line 2: the one lock, for slabs and page runs */
+	__u32 lock; /* owner's slot + 1 */
+	__u32 grow_chunk; /* where the search for an unmapped chunk starts */
+	__u64 bin_map[2]; /* which bins have a run */
+	__u64 pages_free; /* heap pages in free runs */
+	__u64 pages_mapped; /* heap pages mapped */
+	__u64 reserved2[3];
+
+	/* line 3 */
+	__u64 pending; /* pages that want the lock holder's attention: page index of the first */
+	__u64 reserved3[7];
+
+	/* line 4, 5: counters that are not on a common path */
+	__u64 fail[16];
+	/* line 6 */
+	__u64 bad_ptr; /* the last refused pointer */
+	__u64 meta_mapped; /* kernel pages of state bytes and descriptors */
+	__u64 reserved4[6];
+
+	__u8 class_small[72]; /* class of ceil(size / 16), size <= 1024 */
+	__u8 class_mid[128]; /* class of (size - 1) / 256, size <= 32768 */
+	__u8 reserved5[56];
+	__u8 bit_place[64]; /* place of a single bit b: bit_place[b * ARN_DE_BRUIJN >> 58] */
+	struct arn_class cls[ARN_CLASSES];
+	__u32 bins[ARN_BINS];
+	__u64 reserved6[16];
+	struct arn_depot depot[ARN_CLASSES];
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct arn_page) == 64, "descriptors are indexed by shift");
+_Static_assert(sizeof(struct arn_mag) == 512, "a magazine's index is its offset >> 9");
+_Static_assert(sizeof(struct arn_cache) == 32, "two caches a line");
+_Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by shift");
+_Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
+_Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");
+_Static_assert(ARN_FAIL_COUNT <= 16, "root.fail");
+#endif
+
+#endif

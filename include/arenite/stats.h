@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * stats.h - every counter, described once.  Tables, JSON and the manual come from these lists.
+ *
+ * They balance: pages_mapped = pages_free + pages_slab + pages_large + pages_mags +
+ * pages_pending, and for each class
+ * objects = live + in_slots + in_depot + in_slabs.  Read from a heap in use, a sum may be off by what
+ * moved meanwhile.
+ */
+#ifndef ARENITE_STATS_H
+#define ARENITE_STATS_H
+
+#include "layout.h"
+
+/* X(name, unit, what it counts) */
+#define ARN_HEAP_STATS(X)                                                                          \
+	X(arena_bytes, "B", "size of the arena")                                                   \
+	X(pages_mapped, "pages", "heap pages (4 KiB) mapped, in chunks")                           \
+	X(pages_free, "pages", "heap pages in free runs")                                          \
+	X(pages_slab, "pages", "heap pages in slabs")                                              \
+	X(pages_large, "pages", "heap pages in large objects")                                     \
+	X(pages_mags, "pages", "heap pages that hold magazines")                                   \
+	X(pages_pending, "pages", "heap pages given up, not yet merged into the free runs")        \
+	X(meta_bytes, "B", "mapped for root, directory, slots, state bytes, descriptors")          \
+	X(large, "objects", "allocated objects above 32 KiB")                                      \
+	X(slots, "slots", "slots: possible CPUs and places for user threads")                      \
+	X(slots_cpu, "slots", "slots that are CPUs'")                                              \
+	X(slots_claimed, "slots", "slots that a user thread owns")
+
+/* X(name, unit, what it counts), per class */
+#define ARN_CLASS_STATS(X)                                                                         \
+	X(size, "B", "size of the class")                                                          \
+	X(slabs, "slabs", "slabs carved")                                                          \
+	X(objects, "objects", "objects in those slabs")                                            \
+	X(live, "objects", "allocated")                                                            \
+	X(in_slots, "objects", "free, cached in a slot's magazines")                               \
+	X(in_depot, "objects", "free, cached in the depot's magazines")                            \
+	X(in_slabs, "objects", "free, in their slab")                                              \
+	X(magazines, "mags", "magazines made")
+
+/* X(enum arn_fail suffix, name, what it counts) */
+#define ARN_FAIL_STATS(X)                                                                          \
+	X(NOMEM, nomem, "allocations refused: no mapped memory left; arn_reserve maps more")       \
+	X(LOCK, lock, "waits for the slab lock given up, the caller took another way")             \
+	X(SIZE, size, "allocations refused: larger than half the arena, or an impossible alignment") \
+	X(FOREIGN, foreign, "frees refused: not a pointer into the heap's objects")                \
+	X(MISALIGNED, misaligned, "frees refused: not a multiple of 16")                           \
+	X(INTERIOR, interior, "frees refused: inside an object, not at its start")                 \
+	X(DOUBLE, double_free, "frees refused: free already")                                      \
+	X(CORRUPT, corrupt, "contradictions met in the heap's own structures")                     \
+	X(PUSH, push_gave_up, "pushes to the depot given up; the magazine was parked")             \
+	X(POP, pop_gave_up, "pops from the depot given up; the slabs served")                      \
+	X(BYPASS, bypass, "calls that found their slot's cache busy and went past it")             \
+	X(RECLAIM, reclaim, "times cached memory was turned back into page runs")                  \
+	X(MAP, map, "page calls that the kernel refused")
+
+struct arn_class_stats {
+#define X(name, unit, text) __u64 name;
+	ARN_CLASS_STATS(X)
+#undef X
+};
+
+struct arn_stats {
+#define X(name, unit, text) __u64 name;
+	ARN_HEAP_STATS(X)
+#undef X
+	__u64 fail[ARN_FAIL_COUNT];
+	__u64 bad_ptr; /* the last refused pointer */
+	struct arn_class_stats cls[ARN_CLASSES];
+};
+
+#endif

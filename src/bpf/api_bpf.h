@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * api_bpf.h - the BPF side's functions: the core under the names of arenite.bpf.h.
+ *
+ * Each is a global function, verified once and on its own.  Frames: the public function, one of the
+ * slow ones (arn__refill, arn__reclaim, arn__spill), one subprogram of the core: three.
+ * Nothing here is inlined into a user's program, so loops may use may_goto (a spent patience there
+ * would end an inlined loop at once).
+ */
+#ifndef ARN_API_BPF_H
+#define ARN_API_BPF_H
+
+#include "../core/port.h"
+#include "../core/heap.h"
+
+__u64 arn_calls_without_heap __weak;
+
+static arn_inline _Bool arn_has_heap(struct arn_root __arena *r)
+{
+	if (arn_likely(r->magic == ARN_MAGIC))
+		return 1;
+	arn_calls_without_heap++;
+	return 0;
+}
+
+/* An object from the slabs; what is left of the stretch goes to the depot. */
+__weak __u32 arn__refill(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_refill(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
+}
+
+/* An object from the depot, past a cache that is busy. */
+__weak __u32 arn__bypass(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
+	return cls < ARN_CLASSES ? arn_depot_one(ARN_HERE, r, cls) : 0;
+}
+
+__weak int arn__more_slabs(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_more_slabs(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
+}
+
+__weak int arn__more_mags(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_more_mags(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
+}
+
+__weak __u32 arn__large(__u32 pages, __u32 align)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (!align)
+		return 0;
+	return arn_large_alloc(ARN_HERE, r, bpf_get_smp_processor_id(), pages, align);
+}
+
+__weak int arn__settle(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_settle_pending(ARN_HERE, r, bpf_get_smp_processor_id());
+	return 0;
+}
+
+/* This CPU's cache of a class, and the depot, back to the slabs. */
+__weak int arn__drain(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return -ARN_EINVAL;
+	arn_cache_drain(ARN_HERE, r, bpf_get_smp_processor_id(), cls);
+	arn_depot_drain(ARN_HERE, r, cls);
+	return 0;
+}
+
+/* Empty slabs of a class back to the page runs. */
+__weak int arn__retire(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return -ARN_EINVAL;
+	return arn_class_retire(ARN_HERE, r, bpf_get_smp_processor_id(), cls);
+}
+
+/* Pages of empty magazines likewise. */
+__weak int arn__retire_mags(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return -ARN_EINVAL;
+	return arn_mags_retire(ARN_HERE, r, bpf_get_smp_processor_id(), cls);
+}
+
+/* Cached memory back to page runs. */
+static arn_inline void arn_reclaim(struct arn_root __arena *r)
+{
+	__u32 cls;
+
+	arn_inc64_relaxed(&r->fail[ARN_FAIL_RECLAIM]);
+	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++) {
+		arn__drain(cls);
+		arn__settle();
+		arn__retire(cls);
+		arn__retire_mags(cls);
+	}
+	arn__settle();
+}
+
+/*
+ * Past the cache: an object of a class, or (ARN_CLASSES) pages.  Reclaims before it says no.
+ * Returns an offset, or 0, counted.
+ */
+static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __u32 bypass, __u32 pages, __u32 align)
+{
+	__u32 off = 0, turn;
+
+	if (!arn_has_heap(r))
+		return 0;
+	if (bypass)
+		off = arn__bypass(cls);
+	else if (cls < ARN_CLASSES && !arn_depot_has(&r->depot[cls].empty))
+		arn__more_mags(cls);
+	for (turn = arn_opaque(0u); !off && turn < 3 && arn_may_loop; turn++) {
+		if (turn == 0 && arn_load_relaxed(&r->pending))
+			arn__settle();
+		if (turn == 2)
+			arn_reclaim(r);
+		if (turn && cls < ARN_CLASSES)
+			arn__more_slabs(cls);
+		off = cls < ARN_CLASSES ? arn__refill(cls) : arn__large(pages, align);
+	}
+	if (!off)
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
+	return off;
+}
+
+/* An object of a class; 0: its slot's cache and the depot have none. */
+static arn_inline __u32 arn_fast_alloc(struct arn_root __arena *r, __u32 cls, _Bool *bypass)
+{
+	return arn_cache_pop(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls), cls, bypass);
+}
+
+/* The rest of an allocation that the fast path did not serve. */
+static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __u32 bypass, __u64 size, __u64 align)
+{
+	__u32 off;
+
+	if (cls >= ARN_CLASSES && (size > r->arena_bytes / 2 || align > r->arena_bytes / 2)) {
+		if (arn_has_heap(r))
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
+		return 0;
+	}
+	off = arn_slow_alloc(r, cls, bypass, arn_large_pages(size), arn_large_align(size, align));
+	if (!off)
+		return 0;
+	if (cls < ARN_CLASSES)
+		*arn_state(ARN_HERE, r, off) = cls + 1;
+	return r->base | off;
+}
+
+__weak __u64 arn__malloc(__u64 size)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 cls = ARN_CLASSES, off;
+	_Bool bypass = 0;
+
+	arn_name_arena();
+	if (arn_likely(size <= ARN_MAX_CLASSED)) {
+		cls = arn_class_of(r, size);
+		if (cls >= ARN_CLASSES)
+			return 0;
+		off = arn_fast_alloc(r, cls, &bypass);
+		if (arn_likely(off)) {
+			*arn_state(ARN_HERE, r, off) = cls + 1;
+			return r->base | off;
+		}
+	}
+	return arn_alloc_rest(r, cls, bypass, size, 0);
+}
+
+__weak __u64 arn__aligned_alloc(__u64 align, __u64 size)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 cls, off;
+	_Bool bypass = 0;
+
+	arn_name_arena();
+	if (!align || align & (align - 1)) {
+		if (arn_has_heap(r))
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
+		return 0;
+	}
+	cls = arn_class_aligned(r, size, align);
+	if (cls < ARN_CLASSES) {
+		off = arn_fast_alloc(r, cls, &bypass);
+		if (arn_likely(off)) {
+			*arn_state(ARN_HERE, r, off) = cls + 1;
+			return r->base | off;
+		}
+	}
+	return arn_alloc_rest(r, cls, bypass, size, align);
+}
+
+/* The cold ends of a free: a pointer that is none, a large object, a cache that would not take it. */
+__weak int arn__free_slow(__u64 ptr, __u32 why)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 off = ptr;
+
+	arn_name_arena();
+	if (!arn_has_heap(r))
+		return -ARN_EINVAL;
+	if (why == ARN_FAIL_COUNT)
+		why = arn_why_not(ARN_HERE, r, off);
+	return why < ARN_FAIL_COUNT ? arn_refuse(r, ptr, why) : -ARN_EINVAL;
+}
+
+__weak int arn__free_large(__u64 ptr)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return arn_large_free(ARN_HERE, r, ptr);
+}
+
+/* The slot's cache did not take the object: more magazines, or straight into its slab. */
+__weak int arn__spill(__u32 cls, __u32 off)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 slot = bpf_get_smp_processor_id();
+
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return -ARN_EINVAL;
+	if (!arn_load_relaxed(&arn_cache(ARN_HERE, slot, cls)->busy) && arn_more_mags(ARN_HERE, r, slot, cls) &&
+	    arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, slot, cls), cls, off))
+		return 0;
+	arn_slab_put(ARN_HERE, r, off);
+	return 0;
+}
+
+__weak int arn__free(__u64 ptr)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 off, st, why;
+
+	arn_name_arena();
+	if (!ptr)
+		return 0;
+	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (arn_unlikely(st - 1 >= ARN_CLASSES)) {
+		if (st != ARN_STATE_LARGE)
+			return arn__free_slow(ptr, why);
+		*arn_state(ARN_HERE, r, off) = 0;
+		arn__free_large(ptr);
+		return arn__settle();
+	}
+	*arn_state(ARN_HERE, r, off) = 0;
+	if (arn_unlikely(!arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1), st - 1,
+					 off)))
+		return arn__spill(st - 1, off);
+	return 0;
+}
+
+__weak __u64 arn__usable_size(__u64 ptr)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 off, st, why;
+
+	arn_name_arena();
+	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (st - 1 < ARN_CLASSES)
+		return r->cls[st - 1].size;
+	if (st == ARN_STATE_LARGE)
+		return (__u64)arn_desc(ARN_HERE, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
+	return 0;
+}
+
+/* Objects are multiples of 16 bytes, so words will do. */
+__weak int arn__zero(__u64 ptr, __u64 bytes)
+{
+	__u64 i;
+
+	arn_name_arena();
+	for (i = arn_opaque(0ull); i < bytes && arn_may_loop; i += 8)
+		*arn_ptr(ARN_HERE, __u64, ptr + i) = 0;
+	return 0;
+}
+
+__weak int arn__copy(__u64 to, __u64 from, __u64 bytes)
+{
+	__u64 i;
+
+	arn_name_arena();
+	for (i = arn_opaque(0ull); i < bytes && arn_may_loop; i += 8)
+		*arn_ptr(ARN_HERE, __u64, to + i) = *arn_ptr(ARN_HERE, __u64, from + i);
+	return 0;
+}
+
+#include "bulk_bpf.h"
+#include "grow_bpf.h"
+
+#endif

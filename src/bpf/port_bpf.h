@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * port_bpf.h - the seam for BPF programs (clang 19, -mcpu=v4).  port.h says what each name means.
+ *
+ * Works after vmlinux.h and after linux/bpf.h.  A pointer into the arena has address space 1; an
+ * offset cast to one is dereferenced without a base, because the arena lies at a 4 GiB boundary.
+ */
+#ifndef ARN_PORT_BPF_H
+#define ARN_PORT_BPF_H
+
+#ifndef __BPF_FEATURE_ADDR_SPACE_CAST
+#error "arenite needs a compiler with BPF arena support: clang 19 or later, -mcpu=v4"
+#endif
+
+#define arn_inline  inline __attribute__((always_inline))
+#define arn_subprog __attribute__((noinline, unused))
+
+/* vmlinux.h of bpftool 7.5 and later brings kfunc prototypes, which these would clash with. */
+#if !defined(__VMLINUX_H__) || defined(BPF_NO_KFUNC_PROTOTYPES) || defined(ARN_DECLARE_KFUNCS)
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
+extern void __arena *bpf_arena_alloc_pages(void *map, void __arena *addr, __u32 page_cnt, int node_id,
+					   __u64 flags) __weak __ksym;
+extern void bpf_arena_free_pages(void *map, void __arena *ptr, __u32 page_cnt) __weak __ksym;
+#endif
+
+/* In BPF a heap has no handle: this only keeps the core's signatures the same. */
+typedef __u32 arn_base;
+
+#define ARN_HERE 0
+
+/*
+ * The verifier takes arena pointers of a subprogram that never names the arena for scalars
+ * ("invalid mem access 'scalar'"), so every global function does so once.
+ */
+#define arn_name_arena() asm volatile("" : : "r"(&ARN_MAP))
+
+/*
+ * 0, but the verifier cannot know: it would walk a loop that counts from a constant turn by turn
+ * ("The sequence of 8193 jumps is too complex").
+ */
+volatile __u32 arn__nought __weak;
+#define arn_opaque(x) ((x) + (__typeof__(x))arn__nought)
+
+/*
+ * Without the opaque step clang 19 folds a constant offset into a constant expression and drops the
+ * address cast that the verifier wants ("invalid mem access 'scalar'").
+ */
+#define arn_ptr(b, T, o)                                            \
+	({                                                          \
+		__u64 arn__p = (__u32)(o);                          \
+		(void)(b);                                          \
+		asm volatile("" : "+r"(arn__p));                    \
+		(T __arena *)arn__p;                                \
+	})
+
+#define arn_may_loop                                                        \
+	({                                                                  \
+		__label__ arn__out, arn__on;                                \
+		_Bool arn__r = 1;                                           \
+		asm volatile goto("may_goto %l[arn__out]" : : : : arn__out); \
+		goto arn__on;                                               \
+	arn__out:                                                           \
+		arn__r = 0;                                                 \
+	arn__on:                                                            \
+		arn__r;                                                     \
+	})
+
+/*
+ * Claim by exchange, release by a plain store: whoever can see the word runs on the same CPU, in
+ * program order.  A plain check and store would let two tasks in that preempt each other between
+ * the two; turning preemption off around them costs two calls more (17 ns against 6 on Zen 3 with
+ * return thunks).  ARN_TEST_NO_GUARD is for the tests that show the difference.
+ */
+static arn_inline _Bool arn_claim(__u32 __arena *busy)
+{
+#ifdef ARN_TEST_NO_GUARD
+	if (*(volatile __u32 __arena *)busy)
+		return 0;
+	*(volatile __u32 __arena *)busy = 1;
+	return 1;
+#else
+	return !__sync_lock_test_and_set(busy, 1);
+#endif
+}
+
+static arn_inline void arn_unclaim(__u32 __arena *busy)
+{
+	asm volatile("" : : : "memory");
+	*(volatile __u32 __arena *)busy = 0;
+}
+
+static arn_inline void arn_pin_enter(void)
+{
+	bpf_preempt_disable();
+}
+
+static arn_inline void arn_pin_leave(void)
+{
+	bpf_preempt_enable();
+}
+
+#define ARN_SPIN_MAX (1u << 18) /* a millisecond or so, then the caller falls back */
+
+static arn_inline void arn_relax(__u32 i)
+{
+	(void)i;
+}
+
+#define arn_barrier_compiler() asm volatile("" : : : "memory")
+
+#define arn_load_relaxed(p)	(*(volatile __typeof__(*(p)) *)(p))
+#define arn_store_relaxed(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+
+#define arn_cas32_full(p, o, n) __sync_val_compare_and_swap((__u32 __arena *)(p), (__u32)(o), (__u32)(n))
+#define arn_cas64_full(p, o, n) __sync_val_compare_and_swap((__u64 __arena *)(p), (__u64)(o), (__u64)(n))
+#define arn_xchg32_full(p, v)	__sync_lock_test_and_set((__u32 __arena *)(p), (__u32)(v))
+#define arn_xchg64_full(p, v)	__sync_lock_test_and_set((__u64 __arena *)(p), (__u64)(v))
+#define arn_add32_full(p, v)	__sync_fetch_and_add((__u32 __arena *)(p), (__u32)(v))
+#define arn_add64_full(p, v)	__sync_fetch_and_add((__u64 __arena *)(p), (__u64)(v))
+#define arn_inc64_relaxed(p)	((void)__sync_fetch_and_add((__u64 __arena *)(p), 1ULL))
+#define arn_or64_relaxed(p, v)	((void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v)))
+
+/*
+ * BPF has no bit-counting instructions, and halving by branches is 32 paths to the verifier: a
+ * multiplication by a de Bruijn sequence finds the place of a single bit (Leiserson, Prokop, Randall
+ * 1998).
+ */
+static arn_inline __u32 arn_bit_place(struct arn_root __arena *r, __u64 bit)
+{
+	return r->bit_place[bit * ARN_DE_BRUIJN >> 58];
+}
+
+static arn_inline __u32 arn_log2(struct arn_root __arena *r, __u64 x)
+{
+	x |= x >> 1;
+	x |= x >> 2;
+	x |= x >> 4;
+	x |= x >> 8;
+	x |= x >> 16;
+	x |= x >> 32;
+	return arn_bit_place(r, x - (x >> 1));
+}
+
+static arn_inline __u32 arn_ctz64(struct arn_root __arena *r, __u64 x)
+{
+	return arn_bit_place(r, x & -x);
+}
+
+#endif

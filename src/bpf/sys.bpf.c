@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys.bpf.c - what user space has the kernel do: map the root, grow, trim, drain a CPU's slot.
+ *
+ * Embedded in libarenite and loaded against any arena on first need.
+ */
+#include <linux/bpf.h>
+#include "arenite.bpf.h"
+#include "sys.h"
+
+char arn_license[] SEC("license") = "Dual BSD/GPL";
+
+/* Kernel pages for the root, before it says where the base is. */
+SEC("syscall")
+int arn_sys_map(struct arn_sys_args *args)
+{
+	__u64 at = args->base | args->off;
+
+	arn_name_arena();
+	args->ret = bpf_arena_alloc_pages(&ARN_MAP, (void __arena *)at, args->pages, -1, 0) ? 0 : -ARN_ENOMEM;
+	return 0;
+}
+
+SEC("syscall")
+int arn_sys_unmap(struct arn_sys_args *args)
+{
+	__u64 at = args->base | args->off;
+
+	arn_name_arena();
+	bpf_arena_free_pages(&ARN_MAP, (void __arena *)at, args->pages);
+	return 0;
+}
+
+SEC("syscall")
+int arn_sys_reserve(struct arn_sys_args *args)
+{
+	args->ret = arn_reserve(args->bytes);
+	return 0;
+}
+
+SEC("syscall")
+int arn_sys_trim(struct arn_sys_args *args)
+{
+	args->ret = arn_trim();
+	return 0;
+}
+
+/* Run on the CPU whose slot it is: test_run with BPF_F_TEST_RUN_ON_CPU, which raw_tp has. */
+SEC("raw_tp")
+int arn_sys_drain(void *ctx)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 cls;
+
+	arn_name_arena();
+	if (r->magic != ARN_MAGIC)
+		return -ARN_ENOENT;
+	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++)
+		arn__drain(cls);
+	return 0;
+}

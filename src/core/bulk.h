@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * bulk.h - whole stretches between a slot's cache and an array of pointers.
+ *
+ * arn_vec is where the array lies: in arena memory for BPF, anywhere for the host.  The port
+ * defines the type arn_vec and arn_vec_get(v, i), arn_vec_set(v, i, p).
+ */
+#ifndef ARN_BULK_H
+#define ARN_BULK_H
+
+#include "heap.h"
+
+#ifdef __bpf__
+typedef __u64 arn_vec;
+#define arn_vec_get(v, i)    (*arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8))
+#define arn_vec_set(v, i, p) (*arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8) = (p))
+#else
+typedef void **arn_vec;
+#define arn_vec_get(v, i)    ((__u64)(v)[i])
+#define arn_vec_set(v, i, p) ((v)[i] = (void *)(p))
+#endif
+
+/* Moves at most want objects of the loaded magazine to out.  0: the cache is busy or spent. */
+static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls, __u32 want,
+				     arn_vec out)
+{
+	struct arn_cache __arena *c = arn_cache(b, slot, cls);
+	__u32 n, i, off, got = 0, state = r->state_bias, mag;
+	__u64 base = r->base;
+
+	if (arn_likely(arn_claim(&c->busy))) {
+		n = c->n;
+		if (!n)
+			n = arn_cache_load(b, r, c, cls);
+		if (n > ARN_MAG_OBJS)
+			n = 0;
+		got = n < want ? n : want;
+		mag = c->loaded;
+		for (i = arn_opaque(0u); i < got && arn_may_loop; i++) {
+			n--;
+			off = arn_load_relaxed(&arn_mag(b, mag)->obj[n & 127]);
+			arn_vec_set(out, i, base | off);
+			arn_store_relaxed(arn_ptr(b, __u8, state + (off >> ARN_GRANULE_SHIFT)), cls + 1);
+		}
+		got = i;
+		if (got)
+			arn_store_relaxed(&c->n, n);
+		arn_unclaim(&c->busy);
+	}
+	return got;
+}
+
+/*
+ * Frees a stretch of v: objects of one class, as many as the slot's loaded magazine takes.  0: the
+ * first is no object, large, or the cache is busy or wants a magazine.
+ */
+static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
+{
+	struct arn_cache __arena *c;
+	__u32 n, i, off, got = 0, cls, st, why, mag, cap;
+
+	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
+	cls = st - 1;
+	if (cls >= ARN_CLASSES)
+		return 0;
+	c = arn_cache(b, slot, cls);
+	if (arn_likely(arn_claim(&c->busy))) {
+		n = c->n;
+		if (n < c->cap || arn_cache_unload(b, r, c, cls)) {
+			cap = c->cap;
+			n = n >= cap ? 0 : n;
+			mag = c->loaded;
+			for (i = arn_opaque(0u); i < want && n < cap && arn_may_loop; i++) {
+				off = arn_object(b, r, arn_vec_get(v, i), &st, &why);
+				if (st != cls + 1)
+					break;
+				arn_store_relaxed(arn_state(b, r, off), 0);
+				arn_store_relaxed(&arn_mag(b, mag)->obj[n & 127], off);
+				n++;
+			}
+			got = i;
+			arn_store_relaxed(&c->n, n);
+		}
+		arn_unclaim(&c->busy);
+	}
+	return got;
+}
+
+#endif

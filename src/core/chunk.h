@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * chunk.h - chunks grown and given back.  Only for who may sleep (BPF: sleepable programs).
+ *
+ * The port brings
+ *   int arn_port_map(b, off, bytes)     kernel pages at [off, off + bytes), zero; 0 or -errno
+ *   void arn_port_unmap(b, off, bytes)
+ *
+ * A directory entry belongs to whoever changed it to BUSY; nothing is locked across a port call.
+ * The kernel's page call says NULL for a range that is taken as for memory that is short: a chunk
+ * that is refused while its successor is granted is TAKEN for good (an object's arena globals lie
+ * there), otherwise it is memory, and the caller hears so.
+ */
+#ifndef ARN_CHUNK_H
+#define ARN_CHUNK_H
+
+#include "directory.h"
+#include "heap.h"
+
+#define ARN_MAP_TRIES	3u
+#define ARN_GROW_TURNS (ARN_MAX_CHUNKS * 4) /* of a whole search */
+
+/* Kernel pages for a chunk and what describes it.  0, or -ENOMEM with nothing mapped. */
+static arn_inline int arn_chunk_map(arn_base b, struct arn_root __arena *r, __u32 chunk)
+{
+	__u32 state = arn_chunk_state_off(r, chunk), desc = arn_chunk_desc_off(r, chunk);
+	_Bool own_desc = (1u << r->sys_page_shift) <= ARN_CHUNK_DESC_BYTES;
+
+	if (arn_port_map(b, state, ARN_CHUNK_STATE_BYTES))
+		return -ARN_ENOMEM;
+	if (own_desc) {
+		if (arn_port_map(b, desc, ARN_CHUNK_DESC_BYTES))
+			goto no_desc;
+	} else {
+		/* The chunk's neighbours may have mapped it: then this says no, and that is fine. */
+		__u32 mask = (1u << r->sys_page_shift) - 1;
+
+		if (!arn_port_map(b, desc & ~mask, mask + 1))
+			arn_add64_full(&r->meta_mapped, 1);
+	}
+	if (arn_port_map(b, chunk << ARN_CHUNK_SHIFT, ARN_CHUNK_SIZE))
+		goto no_pages;
+	arn_add64_full(&r->meta_mapped, (ARN_CHUNK_STATE_BYTES + (own_desc ? ARN_CHUNK_DESC_BYTES : 0)) >>
+						r->sys_page_shift);
+	return 0;
+no_pages:
+	if (own_desc)
+		arn_port_unmap(b, desc, ARN_CHUNK_DESC_BYTES);
+no_desc:
+	arn_port_unmap(b, state, ARN_CHUNK_STATE_BYTES);
+	return -ARN_ENOMEM;
+}
+
+static arn_inline void arn_chunk_unmap(arn_base b, struct arn_root __arena *r, __u32 chunk)
+{
+	__u32 bytes = ARN_CHUNK_STATE_BYTES;
+
+	arn_port_unmap(b, chunk << ARN_CHUNK_SHIFT, ARN_CHUNK_SIZE);
+	arn_port_unmap(b, arn_chunk_state_off(r, chunk), ARN_CHUNK_STATE_BYTES);
+	if ((1u << r->sys_page_shift) <= ARN_CHUNK_DESC_BYTES) {
+		arn_port_unmap(b, arn_chunk_desc_off(r, chunk), ARN_CHUNK_DESC_BYTES);
+		bytes += ARN_CHUNK_DESC_BYTES;
+	}
+	arn_add64_full(&r->meta_mapped, -(__u64)(bytes >> r->sys_page_shift));
+}
+
+/* Makes a chunk part of the heap.  0; -EEXIST: it is not free to take; -ENOMEM. */
+static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u32 chunk)
+{
+	__u32 pg = chunk << (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
+
+	if (arn_load_relaxed(arn_dir(b, chunk)) != ARN_CHUNK_NONE ||
+	    arn_cas32_full(arn_dir(b, chunk), ARN_CHUNK_NONE, ARN_CHUNK_BUSY) != ARN_CHUNK_NONE)
+		return -ARN_EEXIST;
+	if (arn_chunk_map(b, r, chunk)) {
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_MAP]);
+		arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
+		return -ARN_ENOMEM;
+	}
+	/* Published before its pages are handed out: who frees one asks the directory. */
+	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_MAPPED);
+	arn_add64_full(&r->pages_mapped, ARN_CHUNK_PAGES);
+	if (arn_load_relaxed(&r->grow_chunk) <= chunk)
+		arn_store_relaxed(&r->grow_chunk, chunk + 1);
+	arn_desc(b, r, pg)->npages = ARN_CHUNK_PAGES;
+	arn_run_drop(b, r, pg);
+	return 0;
+}
+
+/* A search for chunks to add, lowest first. */
+struct arn_grow {
+	__u32 chunk; /* the next to try */
+	__u32 refused; /* one that the kernel refused, 0: none */
+	__u32 tries;
+};
+
+static arn_inline void arn_grow_start(struct arn_root __arena *r, struct arn_grow *g)
+{
+	g->chunk = arn_load_relaxed(&r->grow_chunk);
+	if (g->chunk < arn_first_chunk(r))
+		g->chunk = arn_first_chunk(r);
+	g->refused = g->tries = arn_opaque(0u);
+}
+
+/*
+ * What to do after arn_chunk_add(g->chunk) said err: 0, try g->chunk; or why to give up (-ENOMEM the
+ * kernel's, -E2BIG the arena is full).
+ */
+static arn_inline int arn_grow_next(arn_base b, struct arn_root __arena *r, struct arn_grow *g, int err)
+{
+	if (err == -ARN_ENOMEM && ++g->tries >= ARN_MAP_TRIES) {
+		if (g->refused)
+			return err;
+		g->refused = g->chunk++;
+		g->tries = arn_opaque(0u);
+	}
+	if (!err && g->refused) {
+		arn_cas32_full(arn_dir(b, g->refused), ARN_CHUNK_NONE, ARN_CHUNK_TAKEN);
+		g->refused = arn_opaque(0u);
+	}
+	if (!err || err == -ARN_EEXIST) {
+		g->chunk++;
+		g->tries = arn_opaque(0u);
+	}
+	if (g->chunk < arn_end_chunk(r))
+		return 0;
+	return g->refused ? -ARN_ENOMEM : -ARN_E2BIG;
+}
+
+/* Gives one chunk without a used page back to the kernel.  Pages given back, 0: there is none. */
+static arn_inline __u32 arn_shrink_chunk(arn_base b, struct arn_root __arena *r, __u32 slot)
+{
+	__u32 pg = 0, chunk;
+
+	if (arn_lock(r, slot)) {
+		pg = arn_run_alloc(b, r, ARN_CHUNK_PAGES, ARN_CHUNK_PAGES);
+		chunk = pg >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
+		if (pg) {
+			arn_add64_full(&r->pages_mapped, -(__u64)ARN_CHUNK_PAGES);
+			if (chunk < arn_load_relaxed(&r->grow_chunk))
+				arn_store_relaxed(&r->grow_chunk, chunk);
+		}
+		arn_unlock(r);
+	}
+	if (!pg)
+		return 0;
+	chunk = pg >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
+	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_BUSY);
+	arn_chunk_unmap(b, r, chunk);
+	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
+	return ARN_CHUNK_PAGES;
+}
+
+#endif

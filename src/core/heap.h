@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * heap.h - allocate and free, put together from the layers below.
+ *
+ *   allocate: slot cache -> depot -> refill (slabs, page runs) -> [native: grow] -> reclaim -> NULL
+ *   free:     state byte -> slot cache -> depot -> spill (a new page of magazines) -> slab
+ *
+ * The first two steps are the fast path; each of the others is a function of its own that never
+ * touches the slot's cache, so it may be interrupted anywhere by anything that allocates.
+ *
+ * Reclaim turns cached memory into page runs: this slot's caches and the whole depot go back to
+ * the slabs, empty slabs to the runs.  So an allocation fails while mapped memory is left only for
+ * what other slots cache: at most two magazines (32 KiB each) a class and slot.
+ */
+#ifndef ARN_HEAP_H
+#define ARN_HEAP_H
+
+#include "magazine.h"
+
+#define ARN_RECLAIM_MAGS (1u << 20)
+
+static arn_inline __u8 __arena *arn_state(arn_base b, struct arn_root __arena *r, __u32 off)
+{
+	return arn_ptr(b, __u8, r->state_bias + (off >> ARN_GRANULE_SHIFT));
+}
+
+static arn_inline struct arn_cache __arena *arn_cache(arn_base b, __u32 slot, __u32 cls)
+{
+	return &arn_slot(b, slot)->cache[cls];
+}
+
+/* Runs of a large object, or a class's smallest natural alignment. */
+static arn_inline __u32 arn_large_pages(__u64 size)
+{
+	return (__u32)((size + ARN_PAGE_SIZE - 1) >> ARN_PAGE_SHIFT);
+}
+
+/* Pages in root.pending are looked after; whoever is about to ask slabs or runs does this first. */
+static arn_inline void arn_settle_pending(arn_base b, struct arn_root __arena *r, __u32 slot)
+{
+	if (arn_load_relaxed(&r->pending) && arn_lock(r, slot)) {
+		arn_settle(b, r);
+		arn_unlock(r);
+	}
+}
+
+/* A page of magazines for a class's depot.  False: no memory, or no lock. */
+static arn_inline _Bool arn_more_mags(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 page = 0;
+
+	if (arn_lock(r, slot)) {
+		page = arn_mags_new(b, r, cls);
+		arn_unlock(r);
+	}
+	if (!page)
+		return 0;
+	arn_mags_give(b, r, cls, page);
+	return 1;
+}
+
+/* A slab for a class's partial list.  False: no memory, or no lock. */
+static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 pg = 0;
+
+	if (arn_lock(r, slot)) {
+		pg = arn_slab_new(b, r, cls);
+		arn_unlock(r);
+	}
+	return pg != 0;
+}
+
+/*
+ * The depot had nothing for a class: fills a magazine from the slabs in one visit, hands it to the
+ * depot and returns one object, or 0: the slabs are spent.  Without an empty magazine takes just one.
+ */
+static arn_inline __u32 arn_refill(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 m, n, want, head, off = 0, i;
+
+	m = arn_depot_pop(b, &r->depot[cls].empty);
+	want = m ? r->cls[cls].cap : 1;
+	if (want > ARN_MAG_OBJS)
+		want = ARN_MAG_OBJS;
+	n = arn_opaque(0u);
+	if (arn_lock(r, slot)) {
+		for (i = arn_opaque(0u); n < want && i < ARN_MAG_OBJS && arn_may_loop; i++) {
+			head = r->depot[cls].partial;
+			if (!head)
+				break;
+			n = arn_slab_take(b, r, cls, head, m, n, want, &off);
+		}
+		arn_unlock(r);
+	}
+	if (!m)
+		return off;
+	if (n) {
+		n--;
+		off = arn_load_relaxed(&arn_mag(b, m)->obj[n & 127]);
+	}
+	arn_depot_give(b, r, cls, m, n);
+	return off;
+}
+
+/* A page run as one object, its address a multiple of align pages.  Returns its offset, or 0. */
+static arn_inline __u32 arn_large_alloc(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 n, __u32 align)
+{
+	struct arn_page __arena *d;
+	__u32 pg = 0;
+
+	if (arn_lock(r, slot)) {
+		pg = arn_run_alloc(b, r, n, align);
+		if (pg) {
+			d = arn_desc(b, r, pg);
+			arn_store_relaxed(&d->kind, ARN_PG_LARGE);
+			arn_store_relaxed(&d->head, pg);
+			d->npages = n;
+		}
+		arn_unlock(r);
+	}
+	if (pg)
+		arn_store_relaxed(arn_state(b, r, pg << ARN_PAGE_SHIFT), ARN_STATE_LARGE);
+	return pg << ARN_PAGE_SHIFT;
+}
+
+/* The state byte is cleared already. */
+static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u32 off)
+{
+	__u32 pg = off >> ARN_PAGE_SHIFT;
+	struct arn_page __arena *d = arn_desc(b, r, pg);
+
+	if (arn_load_relaxed(&d->kind) != ARN_PG_LARGE) {
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
+		return -ARN_EINVAL;
+	}
+	arn_run_drop(b, r, pg);
+	return 0;
+}
+
+/* This slot's cache of a class goes back to the slabs, its magazines to the depot. */
+static arn_inline void arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	struct arn_cache __arena *c = arn_cache(b, slot, cls);
+	__u32 m[3], n[3], i;
+
+	if (!arn_claim(&c->busy))
+		return;
+	m[0] = c->loaded;
+	n[0] = c->n;
+	m[1] = c->prev;
+	n[1] = c->prev_n;
+	m[2] = c->parked;
+	n[2] = c->parked_n;
+	arn_store_relaxed(&c->cap, 0);
+	arn_store_relaxed(&c->loaded, 0);
+	arn_store_relaxed(&c->n, 0);
+	arn_store_relaxed(&c->prev, 0);
+	arn_store_relaxed(&c->prev_n, 0);
+	arn_store_relaxed(&c->parked, 0);
+	arn_store_relaxed(&c->parked_n, 0);
+	arn_unclaim(&c->busy);
+	for (i = 0; i < 3; i++) {
+		if (!m[i])
+			continue;
+		arn_mag_flush(b, r, m[i], n[i]);
+		arn_depot_give(b, r, cls, m[i], 0);
+	}
+}
+
+/* The depot's objects of a class go back to the slabs. */
+static arn_inline void arn_depot_drain(arn_base b, struct arn_root __arena *r, __u32 cls)
+{
+	__u32 m, i;
+
+	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
+		m = arn_depot_pop(b, &r->depot[cls].full);
+		if (!m)
+			break;
+		arn_mag_flush(b, r, m, arn_mag_count(b, m));
+		arn_depot_give(b, r, cls, m, 0);
+	}
+}
+
+/* Empty slabs of a class go back to the page runs.  Returns pages given back. */
+static arn_inline __u32 arn_class_retire(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 pages = 0;
+
+	if (arn_lock(r, slot)) {
+		pages = arn_slab_retire(b, r, cls);
+		arn_unlock(r);
+	}
+	return pages;
+}
+
+/*
+ * Pages of magazines that lie empty in the depot, all eight of them, go back to the page runs.  A
+ * pop that read such a magazine's link before fails on the tag.  Returns pages given back.
+ */
+static arn_inline __u32 arn_mags_retire(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 list, last, m, i, pages = 0;
+	struct arn_page __arena *d;
+
+	if (!arn_lock(r, slot))
+		return 0;
+	list = arn_opaque(0u);
+	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
+		m = arn_depot_pop(b, &r->depot[cls].empty);
+		if (!m)
+			break;
+		d = arn_desc(b, r, m >> ARN_PAGE_SHIFT);
+		if (!arn_page_valid(r, m >> ARN_PAGE_SHIFT) || d->kind != ARN_PG_MAGS) {
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
+			break;
+		}
+		d->nfree++;
+		arn_store_relaxed(&arn_mag(b, m)->tag, list);
+		list = m;
+	}
+	/* Twice over the list: keep what belongs to a page with magazines elsewhere; free the others. */
+	last = list;
+	list = arn_opaque(0u);
+	for (i = arn_opaque(0u); last && i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
+		__u32 next = arn_load_relaxed(&arn_mag(b, last)->tag);
+
+		d = arn_desc(b, r, last >> ARN_PAGE_SHIFT);
+		if (d->nfree != ARN_MAG_PER_PAGE) {
+			arn_depot_give(b, r, cls, last, 0);
+		} else {
+			arn_store_relaxed(&arn_mag(b, last)->tag, list);
+			list = last;
+		}
+		last = next;
+	}
+	for (i = arn_opaque(0u); list && i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
+		__u32 next = arn_load_relaxed(&arn_mag(b, list)->tag);
+
+		/* The page goes with its last magazine on the list. */
+		d = arn_desc(b, r, list >> ARN_PAGE_SHIFT);
+		if (!--d->nfree) {
+			arn_run_drop(b, r, list >> ARN_PAGE_SHIFT);
+			arn_add64_full(&r->depot[cls].nmags, -(__u64)ARN_MAG_PER_PAGE);
+			pages++;
+		}
+		list = next;
+	}
+	arn_unlock(r);
+	return pages;
+}
+
+/* Counts a refused pointer and says -EINVAL. */
+static arn_inline int arn_refuse(struct arn_root __arena *r, __u64 ptr, __u32 why)
+{
+	arn_inc64_relaxed(&r->fail[why]);
+	arn_store_relaxed(&r->bad_ptr, ptr);
+	return -ARN_EINVAL;
+}
+
+/* Why the object at off cannot be freed: its state byte is 0.  Cold. */
+static arn_inline __u32 arn_why_not(arn_base b, struct arn_root __arena *r, __u32 off)
+{
+	__u32 pg = off >> ARN_PAGE_SHIFT, head, i;
+	struct arn_page __arena *d = arn_desc(b, r, pg);
+
+	if (d->kind == ARN_PG_SLAB || d->kind == ARN_PG_BODY) {
+		__u32 size = d->cls < ARN_CLASSES ? r->cls[d->cls].size : 0, in = off - (d->head << ARN_PAGE_SHIFT);
+
+		if (!size)
+			return ARN_FAIL_CORRUPT;
+		if (in / size >= r->cls[d->cls].nobj)
+			return ARN_FAIL_FOREIGN;
+		return in % size ? ARN_FAIL_INTERIOR : ARN_FAIL_DOUBLE;
+	}
+	if (d->kind == ARN_PG_FREE || d->kind == ARN_PG_DEAD)
+		return ARN_FAIL_DOUBLE;
+	if (d->kind == ARN_PG_MAGS)
+		return ARN_FAIL_FOREIGN;
+	if (d->kind == ARN_PG_LARGE)
+		return off & (ARN_PAGE_SIZE - 1) ? ARN_FAIL_INTERIOR : ARN_FAIL_DOUBLE;
+	/* Inside a large object, or of nobody: look for the first page of the run. */
+	for (i = arn_opaque(1u); i < (1u << 20) && arn_page_valid(r, pg - i) && arn_may_loop; i++) {
+		d = arn_desc(b, r, pg - i);
+		if (d->kind == ARN_PG_NONE)
+			continue;
+		head = d->head;
+		if (d->kind == ARN_PG_LARGE && head == pg - i && pg - head < d->npages)
+			return ARN_FAIL_INTERIOR;
+		if (d->kind == ARN_PG_FREE && head == pg - i && pg - head < d->npages)
+			return ARN_FAIL_DOUBLE;
+		break;
+	}
+	return ARN_FAIL_FOREIGN;
+}
+
+/*
+ * Offset of a pointer that says it is an allocated object, and its state byte; 0: it is none, and
+ * *why says so.  The upper half of a pointer is the base's, or 0.
+ */
+static arn_inline __u32 arn_object(arn_base b, struct arn_root __arena *r, __u64 ptr, __u32 *st, __u32 *why)
+{
+	__u32 off = (__u32)ptr;
+
+	*st = 0;
+	*why = ARN_FAIL_FOREIGN;
+	if ((ptr >> 32 && (ptr ^ r->base) >> 32) || !arn_page_valid(r, off >> ARN_PAGE_SHIFT))
+		return 0;
+	*why = ARN_FAIL_MISALIGNED;
+	if (off & ((1u << ARN_GRANULE_SHIFT) - 1))
+		return 0;
+#ifdef ARN_UNMAPPED_FAULTS
+	*why = ARN_FAIL_FOREIGN;
+	if (arn_load_relaxed(arn_ptr(b, __u32, ARN_DIR_OFF + (off >> ARN_CHUNK_SHIFT) * 4)) != ARN_CHUNK_MAPPED)
+		return 0;
+#endif
+	*why = ARN_FAIL_COUNT; /* ask arn_why_not */
+	*st = arn_load_relaxed(arn_state(b, r, off));
+	return off;
+}
+
+/* Alignment in pages of a large object: natural for powers of two, else one page. */
+static arn_inline __u32 arn_large_align(__u64 size, __u64 align)
+{
+	__u64 nat = size & (size - 1) ? 0 : size;
+
+	if (align < nat)
+		align = nat;
+	return align > ARN_PAGE_SIZE ? (__u32)(align >> ARN_PAGE_SHIFT) : 1;
+}
+
+/*
+ * The class that serves a size at an alignment (a power of two), or ARN_CLASSES: a page run must.
+ * A class aligns its objects to the largest power of two in its size, up to 32 KiB.
+ */
+static arn_inline __u32 arn_class_aligned(struct arn_root __arena *r, __u64 size, __u64 align)
+{
+	__u32 cls;
+
+	if (size > ARN_MAX_CLASSED || align > ARN_MAX_CLASSED)
+		return ARN_CLASSES;
+	cls = arn_class_of(r, size);
+	if (cls >= ARN_CLASSES || !(r->cls[cls].size & (align - 1)))
+		return cls;
+	/* size rounded up to a multiple of align may have it; the power of two always does. */
+	size = (size + align - 1) & ~(align - 1);
+	if (size > ARN_MAX_CLASSED)
+		return ARN_CLASSES;
+	cls = arn_class_of(r, size);
+	if (cls >= ARN_CLASSES || !(r->cls[cls].size & (align - 1)))
+		return cls;
+	size = 1ULL << (arn_log2(r, size) + 1);
+	return size > ARN_MAX_CLASSED ? ARN_CLASSES : arn_class_of(r, size);
+}
+
+#endif

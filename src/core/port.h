@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * port.h - the seam: everything src/core takes from the world it is compiled for.
+ *
+ * src/core includes no libc, libbpf or kernel header, and uses no atomic builtin: only what is
+ * named here.  port_bpf.h provides it for BPF programs, port_user.h for the host (a native heap,
+ * or a shared arena that this process maps).
+ *
+ * Each port defines
+ *
+ *   arn_base          type of a heap's base: empty in BPF (an object has one arena), an address
+ *                     on the host
+ *   arn_ptr(b, T, o)  pointer to the T at offset o (32 bits; arithmetic on o wraps)
+ *   arn_inline        a function that must be inlined; arn_subprog: a call of its own
+ *   arn_may_loop      a loop's condition: false once the world's patience is at its end.  A loop
+ *                     that carries it also carries a bound of its own.
+ *   arn_opaque(x)     x, with the compiler unable to tell that it is a constant (the verifier
+ *                     would explore a loop over constants turn by turn)
+ *
+ *   arn_claim(busy)   the guard of a slot's cache: true, and the caller has it to itself until
+ *   arn_unclaim(busy)   unclaim, or false at once.  BPF: an atomic exchange, because preempted tasks
+ *                     do not nest.  Host: plain accesses, because signal handlers do.
+ *   arn_pin_enter/leave   from enter to leave nothing runs here but interrupts, so that a holder of
+ *                     the slab lock is not preempted.  Not for sleeping.
+ *   arn_relax(i)      the i-th turn of a spin loop
+ *   ARN_SPIN_MAX      turns before a try-lock gives up
+ *
+ * Atomics name their order.  "full": ordered against everything before and after (BPF's fetching
+ * atomics are, on every machine).  "relaxed": no order but that of the one location; a load feeds
+ * addresses in order.  There is nothing between: clang 19 cannot select acquire, release or fences
+ * for BPF.  x86's JIT refuses fetch_and/or/xor on arena memory, hence arn_or64_relaxed without a
+ * result.
+ *
+ *   arn_load_relaxed(p)  arn_store_relaxed(p, v)            8, 16, 32, 64 bits.  Also where nothing
+ *                     races but several neighbours become 0: clang 19 makes a memset of plain stores,
+ *                     and lowers it without the address cast ("invalid mem access 'scalar'")
+ *   arn_cas32_full(p, old, new)  arn_cas64_full(...)        -> value found
+ *   arn_xchg32_full(p, v)        arn_xchg64_full(p, v)      -> value found
+ *   arn_add32_full(p, v)         arn_add64_full(p, v)       -> value before
+ *   arn_inc64_relaxed(p)         arn_or64_relaxed(p, v)     -> nothing
+ *   arn_barrier_compiler()       orders this slot against what nests on it
+ *
+ *   arn_ctz64(r, x)  arn_log2(r, x)    x != 0; r: the root, whose table BPF needs
+ */
+#ifndef ARN_PORT_H
+#define ARN_PORT_H
+
+#include "layout.h"
+
+#define arn_likely(x)	__builtin_expect(!!(x), 1)
+#define arn_unlikely(x) __builtin_expect(!!(x), 0)
+
+#ifdef __bpf__
+#include "port_bpf.h"
+#else
+#include "port_user.h"
+#endif
+
+#define ARN_EINVAL 22
+#define ARN_ENOMEM 12
+#define ARN_E2BIG  7
+#define ARN_ENOENT 2
+#define ARN_EAGAIN 11
+#define ARN_EEXIST 17
+
+/* Slot of a caller that owns none: it goes past the caches. */
+#define ARN_NO_SLOT 0xffffffffu
+
+static arn_inline struct arn_root __arena *arn_root(arn_base b)
+{
+	return arn_ptr(b, struct arn_root, ARN_ROOT_OFF);
+}
+
+#endif

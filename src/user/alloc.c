@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * alloc.c - allocation calls of user threads (native heaps).
+ *
+ * The same steps as the BPF side's (api_bpf.h), except that the heap grows by itself before cached
+ * memory is reclaimed.
+ */
+#include <string.h>
+#include "internal.h"
+#include "../core/bulk.h"
+
+#define GROW_TRIES (ARN_MAX_CHUNKS + 64)
+
+/* Whether the calling process may use the heap: 0, or errno. */
+static int refused(struct arn_heap *heap)
+{
+	if (heap->gone)
+		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	if (!heap->native)
+		return arn_error(ENOTSUP, "heap: user threads allocate from native heaps only: allocate in a BPF program");
+	return 0;
+}
+
+static void reclaim(struct arn_heap *heap, __u32 slot)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 cls;
+
+	arn_inc64_relaxed(&r->fail[ARN_FAIL_RECLAIM]);
+	for (cls = 0; cls < ARN_CLASSES; cls++) {
+		if (slot != ARN_NO_SLOT)
+			arn_cache_drain(heap->base, r, slot, cls);
+		arn_depot_drain(heap->base, r, cls);
+		arn_settle_pending(heap->base, r, slot);
+		arn_class_retire(heap->base, r, slot, cls);
+		arn_mags_retire(heap->base, r, slot, cls);
+	}
+}
+
+/* One attempt at memory that neither slot nor depot has: a class's object, or pages. */
+static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 off;
+
+	if (cls >= ARN_CLASSES)
+		return arn_large_alloc(heap->base, r, slot, pages, align);
+	off = arn_depot_one(heap->base, r, cls);
+	if (off)
+		return off;
+	if (!arn_depot_has(&r->depot[cls].empty))
+		arn_more_mags(heap->base, r, slot, cls);
+	off = arn_refill(heap->base, r, slot, cls);
+	if (!off && arn_more_slabs(heap->base, r, slot, cls))
+		off = arn_refill(heap->base, r, slot, cls);
+	return off;
+}
+
+static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
+{
+	struct arn_root *r = arn_root(heap->base);
+	bool reclaimed = false;
+	__u32 off, i;
+	int err;
+
+	for (i = 0; i < GROW_TRIES; i++) {
+		arn_settle_pending(heap->base, r, slot);
+		off = attempt(heap, slot, cls, pages, align);
+		if (off)
+			return off;
+		err = arn_native_grow(heap);
+		if (!err)
+			continue;
+		if (reclaimed)
+			break;
+		reclaimed = true;
+		reclaim(heap, slot);
+	}
+	arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
+	errno = ENOMEM;
+	return 0;
+}
+
+static __attribute__((noinline)) void *large(struct arn_heap *heap, size_t size, size_t align)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 slot = arn_my_slot(heap), off;
+
+	if (size > r->arena_bytes / 2 || align > r->arena_bytes / 2) {
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
+		arn_error(E2BIG, "object of %zu bytes: larger than half the arena (%llu bytes): create a larger heap", size,
+			  (unsigned long long)r->arena_bytes);
+		return NULL;
+	}
+	off = slow(heap, slot, ARN_CLASSES, arn_large_pages(size), arn_large_align(size, align));
+	return off ? heap->base + off : NULL;
+}
+
+static arn_inline void *alloc_class(struct arn_heap *heap, __u32 cls)
+{
+	arn_base b = heap->base;
+	struct arn_root *r = arn_root(b);
+	__u32 slot = arn_my_slot(heap), off = 0;
+	_Bool bypass;
+
+	if (arn_likely(slot != ARN_NO_SLOT))
+		off = arn_cache_pop(b, r, arn_cache(b, slot, cls), cls, &bypass);
+	if (arn_unlikely(!off)) {
+		off = slow(heap, slot, cls, 0, 0);
+		if (!off)
+			return NULL;
+	}
+	arn_store_relaxed(arn_state(b, r, off), (__u8)(cls + 1));
+	return b + off;
+}
+
+void *arn_malloc(struct arn_heap *heap, size_t size)
+{
+	if (arn_unlikely(arn_claimed.id != heap->id) && refused(heap))
+		return NULL;
+	if (arn_unlikely(size > ARN_MAX_CLASSED))
+		return large(heap, size, 0);
+	return alloc_class(heap, arn_class_of(arn_root(heap->base), size));
+}
+
+void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size)
+{
+	__u32 cls;
+
+	if (refused(heap))
+		return NULL;
+	if (!align || align & (align - 1)) {
+		arn_inc64_relaxed(&arn_root(heap->base)->fail[ARN_FAIL_SIZE]);
+		arn_error(EINVAL, "alignment %zu: not a power of two", align);
+		return NULL;
+	}
+	cls = arn_class_aligned(arn_root(heap->base), size, align);
+	return cls < ARN_CLASSES ? alloc_class(heap, cls) : large(heap, size, align);
+}
+
+void *arn_calloc(struct arn_heap *heap, size_t n, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		arn_error(E2BIG, "calloc of %zu times %zu bytes: overflows", n, size);
+		return NULL;
+	}
+	p = arn_malloc(heap, bytes);
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+/* A free of what is none: says why. */
+static __attribute__((noinline)) int bad_free(struct arn_heap *heap, __u64 ptr, __u32 why)
+{
+	static const char *const text[] = {
+#define X(id, name, what) [ARN_FAIL_##id] = what,
+		ARN_FAIL_STATS(X)
+#undef X
+	};
+	struct arn_root *r = arn_root(heap->base);
+
+	if (why == ARN_FAIL_COUNT)
+		why = arn_why_not(heap->base, r, (__u32)ptr);
+	arn_refuse(r, ptr, why);
+	return arn_error(EINVAL, "free of 0x%llx: %s", (unsigned long long)ptr, text[why]);
+}
+
+static __attribute__((noinline)) int free_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 off)
+{
+	arn_base b = heap->base;
+	struct arn_root *r = arn_root(b);
+
+	if (slot != ARN_NO_SLOT && !arn_load_relaxed(&arn_cache(b, slot, cls)->busy) && arn_more_mags(b, r, slot, cls) &&
+	    arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off))
+		return 0;
+	arn_slab_put(b, r, off);
+	return 0;
+}
+
+int arn_free(struct arn_heap *heap, void *ptr)
+{
+	arn_base b = heap->base;
+	struct arn_root *r = arn_root(b);
+	__u32 off, st, why, slot;
+	int err;
+
+	if (arn_unlikely(!ptr))
+		return 0;
+	if (arn_unlikely(arn_claimed.id != heap->id)) {
+		err = refused(heap);
+		if (err)
+			return err;
+	}
+	slot = arn_my_slot(heap);
+	off = arn_object(b, r, (__u64)ptr, &st, &why);
+	if (arn_unlikely(st - 1 >= ARN_CLASSES)) {
+		if (st != ARN_STATE_LARGE)
+			return bad_free(heap, (__u64)ptr, why);
+		arn_store_relaxed(arn_state(b, r, off), 0);
+		err = arn_large_free(b, r, off);
+		arn_settle_pending(b, r, slot);
+		return err;
+	}
+	arn_store_relaxed(arn_state(b, r, off), 0);
+	if (arn_likely(slot != ARN_NO_SLOT && arn_cache_push(b, r, arn_cache(b, slot, st - 1), st - 1, off)))
+		return 0;
+	return free_slow(heap, slot, st - 1, off);
+}
+
+size_t arn_usable_size(struct arn_heap *heap, const void *ptr)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 off, st, why;
+
+	if (refused(heap))
+		return 0;
+	off = arn_object(heap->base, r, (__u64)ptr, &st, &why);
+	if (st - 1 < ARN_CLASSES)
+		return r->cls[st - 1].size;
+	if (st == ARN_STATE_LARGE)
+		return (size_t)arn_desc(heap->base, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
+	return 0;
+}
+
+void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size)
+{
+	size_t have;
+	void *p;
+
+	if (!ptr)
+		return arn_malloc(heap, size);
+	have = arn_usable_size(heap, ptr);
+	if (!have) {
+		if (!refused(heap))
+			arn_error(EINVAL, "realloc of %p: not an allocated object of this heap", ptr);
+		return NULL;
+	}
+	if (size <= have && size >= have / 2)
+		return ptr;
+	p = arn_malloc(heap, size);
+	if (!p)
+		return NULL;
+	memcpy(p, ptr, size < have ? size : have);
+	arn_free(heap, ptr);
+	return p;
+}
+
+size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 cls = ARN_CLASSES, slot, got;
+	size_t done = 0;
+
+	if (refused(heap))
+		return 0;
+	slot = arn_my_slot(heap);
+	if (size <= ARN_MAX_CLASSED)
+		cls = arn_class_of(r, size);
+	while (done < n) {
+		got = 0;
+		if (cls < ARN_CLASSES && slot != ARN_NO_SLOT)
+			got = arn_bulk_pop(heap->base, r, slot, cls, n - done > ~0u ? ~0u : (__u32)(n - done),
+					   out + done);
+		if (!got) {
+			out[done] = arn_malloc(heap, size);
+			if (!out[done])
+				break;
+			got = 1;
+		}
+		done += got;
+	}
+	return done;
+}
+
+long arn_free_bulk(struct arn_heap *heap, void **ptrs, size_t n)
+{
+	struct arn_root *r = arn_root(heap->base);
+	size_t at = 0, freed = 0;
+	__u32 slot, got;
+	int err = refused(heap);
+
+	if (err)
+		return err;
+	slot = arn_my_slot(heap);
+	while (at < n) {
+		got = 0;
+		if (slot != ARN_NO_SLOT)
+			got = arn_bulk_push(heap->base, r, slot, ptrs + at, n - at > ~0u ? ~0u : (__u32)(n - at));
+		freed += got;
+		at += got;
+		if (!got && !arn_free(heap, ptrs[at++]))
+			freed++;
+	}
+	return freed || !n ? (long)freed : -EINVAL;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* internal.h - what the files of libarenite share. */
+#ifndef ARN_INTERNAL_H
+#define ARN_INTERNAL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include "arenite.h"
+#include "../core/port.h"
+
+struct arn_sys_bpf;
+
+struct arn_heap {
+	arn_base base;
+	__u64 id; /* never used twice in a process: what a thread's cached slot is good for */
+	bool native;
+	bool gone; /* this is a forked child */
+	int map_fd;
+	__u64 bytes;
+	struct arn_sys_bpf *sys; /* the syscall programs, once loaded */
+	struct arn_heap *next; /* in the process's list of open heaps */
+};
+
+/* A thread's claim on a slot of one heap. */
+struct arn_claim {
+	__u64 id;
+	__u32 slot;
+};
+
+extern __thread struct arn_claim arn_claimed __attribute__((tls_model("initial-exec")));
+
+/* error.c: sets arn_last_error(), returns -err. */
+int arn_error(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* map.c */
+#define ARN_ADDR_FIRST 0x7e8000000000ULL
+#define ARN_ADDR_END   0x7f0000000000ULL
+#define ARN_ADDR_STEP  (4ULL << 30)
+arn_base arn_map_anywhere(int fd, __u64 bytes); /* NULL and errno; fd -1: anonymous */
+__u64 arn_addr_free(void); /* a free 4 GiB slot, 0: none */
+int arn_map_at(int fd, __u64 addr, __u64 bytes);
+
+/* thread.c */
+__u32 arn_claim_slot(struct arn_heap *heap); /* ARN_NO_SLOT: all taken */
+void arn_heap_register(struct arn_heap *heap);
+void arn_heap_unregister(struct arn_heap *heap);
+void arn_drain_idle(struct arn_heap *heap);
+
+/* The slot of the calling thread; *err set when the heap cannot be used here. */
+static inline __u32 arn_my_slot(struct arn_heap *heap)
+{
+	return arn_likely(arn_claimed.id == heap->id) ? arn_claimed.slot : arn_claim_slot(heap);
+}
+
+/* sys.c */
+int arn_sys_load(struct arn_heap *heap);
+void arn_sys_close(struct arn_heap *heap);
+int arn_sys_map_root(struct arn_heap *heap, __u32 off, __u32 pages);
+void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages);
+int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes);
+long long arn_sys_trim_pages(struct arn_heap *heap);
+int arn_sys_drain_cpus(struct arn_heap *heap);
+
+/* native.c */
+int arn_native_grow(struct arn_heap *heap);
+int arn_native_reserve(struct arn_heap *heap, __u64 bytes);
+long long arn_native_trim(struct arn_heap *heap);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * map.c - where heaps lie in the address space.
+ *
+ * At the first free 4 GiB slot from 0x7e8000000000 up: clear of the shadows of ASan and TSan, and a
+ * process may hold many.  Never fork into a child: it could unmap pages under the kernel's feet.
+ */
+#include <sys/mman.h>
+#include "internal.h"
+
+static void *try_map(int fd, __u64 addr, __u64 bytes, int prot)
+{
+	int flags = MAP_FIXED_NOREPLACE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED);
+	void *p = mmap((void *)(unsigned long)addr, bytes, prot, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if ((unsigned long)p != addr) { /* a kernel that takes the address for a hint */
+		munmap(p, bytes);
+		errno = EEXIST;
+		return NULL;
+	}
+	return p;
+}
+
+arn_base arn_map_anywhere(int fd, __u64 bytes)
+{
+	__u64 addr;
+	void *p;
+
+	for (addr = ARN_ADDR_FIRST; addr < ARN_ADDR_END; addr += ARN_ADDR_STEP) {
+		p = try_map(fd, addr, bytes, PROT_READ | PROT_WRITE);
+		if (p) {
+			madvise(p, bytes, MADV_DONTFORK);
+			return p;
+		}
+		if (errno != EEXIST)
+			return NULL;
+	}
+	errno = ENOMEM;
+	return NULL;
+}
+
+__u64 arn_addr_free(void)
+{
+	__u64 addr;
+	void *p;
+
+	for (addr = ARN_ADDR_FIRST; addr < ARN_ADDR_END; addr += ARN_ADDR_STEP) {
+		p = try_map(-1, addr, ARN_ADDR_STEP, PROT_NONE);
+		if (p) {
+			munmap(p, ARN_ADDR_STEP);
+			return addr;
+		}
+	}
+	return 0;
+}
+
+int arn_map_at(int fd, __u64 addr, __u64 bytes)
+{
+	void *p = try_map(fd, addr, bytes, PROT_READ | PROT_WRITE);
+
+	if (!p)
+		return -errno;
+	madvise(p, bytes, MADV_DONTFORK);
+	return 0;
+}

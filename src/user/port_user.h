@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * port_user.h - the seam for the host (gcc and clang, C11).  port.h says what each name means.
+ */
+#ifndef ARN_PORT_USER_H
+#define ARN_PORT_USER_H
+
+#include <linux/types.h>
+
+#define arn_inline  inline __attribute__((always_inline))
+#define arn_subprog __attribute__((noinline, unused))
+
+typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
+
+#define arn_ptr(b, T, o) ((T *)(void *)((b) + (__u32)(o)))
+#define arn_may_loop	 1
+#define arn_opaque(x)	 (x)
+
+/* A thread has its slot to itself; what nests (signal handlers) finds busy set and is done before. */
+static arn_inline _Bool arn_claim(__u32 *busy)
+{
+	if (arn_unlikely(__atomic_load_n(busy, __ATOMIC_RELAXED)))
+		return 0;
+	__atomic_store_n(busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return 1;
+}
+
+static arn_inline void arn_unclaim(__u32 *busy)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(busy, 0, __ATOMIC_RELAXED);
+}
+
+static arn_inline void arn_pin_enter(void)
+{
+}
+
+static arn_inline void arn_pin_leave(void)
+{
+}
+
+/* Native heaps take the lock directly: only a handler on top of the holder fails, and at once. */
+#define ARN_SPIN_MAX (1u << 30)
+void arn_relax(__u32 i);
+
+#define arn_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+#define arn_load_relaxed(p)	__atomic_load_n(p, __ATOMIC_RELAXED)
+#define arn_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+static arn_inline __u32 arn_cas32_full(__u32 *p, __u32 old, __u32 new)
+{
+	__atomic_compare_exchange_n(p, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
+static arn_inline __u64 arn_cas64_full(__u64 *p, __u64 old, __u64 new)
+{
+	__atomic_compare_exchange_n(p, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
+#define arn_xchg32_full(p, v)  __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define arn_xchg64_full(p, v)  __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define arn_add32_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define arn_add64_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define arn_inc64_relaxed(p)   ((void)__atomic_fetch_add(p, 1ULL, __ATOMIC_RELAXED))
+#define arn_or64_relaxed(p, v) ((void)__atomic_fetch_or(p, v, __ATOMIC_RELAXED))
+
+static arn_inline __u32 arn_log2(struct arn_root *r, __u64 x)
+{
+	(void)r;
+	return 63 - (__u32)__builtin_clzll(x);
+}
+
+static arn_inline __u32 arn_ctz64(struct arn_root *r, __u64 x)
+{
+	(void)r;
+	return (__u32)__builtin_ctzll(x);
+}
+
+#endif

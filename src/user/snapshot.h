@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* snapshot.h - a private copy of a heap's structures. */
+#ifndef ARN_SNAPSHOT_H
+#define ARN_SNAPSHOT_H
+
+#include "internal.h"
+
+struct arn_snapshot {
+	arn_base base;
+	int mem;
+	const char *wrong; /* why the root is not believed: then nothing else was copied */
+};
+
+/* states: the state bytes too (a sixteenth of the mapped heap).  0 or -errno. */
+int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states);
+void arn_snapshot_drop(struct arn_snapshot *s);
+
+#endif

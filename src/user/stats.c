@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * stats.c - statistics and walkers, both on a snapshot.
+ *
+ * No fast path counts anything: what lives where is read from the structures themselves.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include "internal.h"
+#include "snapshot.h"
+#include "../core/check.h"
+
+/* Objects in the depot's magazines; a stack that moved while it was copied is cut short. */
+static __u64 depot_objects(arn_base b, __u64 head, __u64 nmags)
+{
+	__u32 m = (__u32)(head & ARN_STACK_IDX_MASK) << ARN_MAG_SHIFT;
+	__u64 sum = 0;
+
+	for (; m && nmags; nmags--) {
+		sum += arn_mag_count(b, m);
+		m = arn_mag(b, m)->next << ARN_MAG_SHIFT;
+	}
+	return sum;
+}
+
+static void count_pages(arn_base b, struct arn_stats *st)
+{
+	struct arn_root *r = arn_root(b);
+	__u32 pg = r->first_page, end = r->first_page + r->npages, n;
+
+	while (pg < end) {
+		struct arn_page *d = arn_desc(b, r, pg);
+
+		if (*arn_dir(b, pg >> 8) != ARN_CHUNK_MAPPED) {
+			pg = (pg | (ARN_CHUNK_PAGES - 1)) + 1;
+			continue;
+		}
+		n = d->npages && d->npages <= end - pg ? d->npages : 1;
+		switch (d->kind) {
+		case ARN_PG_FREE:
+			st->pages_free += n;
+			break;
+		case ARN_PG_SLAB:
+			if (d->cls >= ARN_CLASSES)
+				break;
+			st->pages_slab += n;
+			st->cls[d->cls].slabs++;
+			st->cls[d->cls].in_slabs += d->nfree <= r->cls[d->cls].nobj ? d->nfree : 0;
+			break;
+		case ARN_PG_LARGE:
+			st->large++;
+			st->pages_large += n;
+			break;
+		case ARN_PG_DEAD:
+			st->pages_pending += n;
+			break;
+		case ARN_PG_MAGS:
+			st->pages_mags += n;
+			if (d->cls < ARN_CLASSES)
+				st->cls[d->cls].magazines += ARN_MAG_PER_PAGE;
+			break;
+		default:
+			n = 1;
+		}
+		pg += n;
+	}
+}
+
+static void count_slots(arn_base b, struct arn_stats *st)
+{
+	struct arn_root *r = arn_root(b);
+	__u32 slot, cls;
+
+	for (slot = 0; slot < r->nslots; slot++) {
+		st->slots_claimed += slot >= r->ncpus && arn_slot(b, slot)->owner;
+		for (cls = 0; cls < ARN_CLASSES; cls++) {
+			struct arn_cache *c = arn_cache(b, slot, cls);
+
+			st->cls[cls].in_slots += (__u64)c->n + c->prev_n + c->parked_n;
+		}
+	}
+}
+
+static void fill(arn_base b, struct arn_stats *st)
+{
+	struct arn_root *r = arn_root(b);
+	__u32 cls, chunk;
+
+	st->arena_bytes = r->arena_bytes;
+	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++)
+		st->pages_mapped += *arn_dir(b, chunk) == ARN_CHUNK_MAPPED ? ARN_CHUNK_PAGES : 0;
+	st->meta_bytes = (r->meta_pages + r->meta_mapped) << r->sys_page_shift;
+	st->slots = r->nslots;
+	st->slots_cpu = r->ncpus;
+	count_pages(b, st);
+	count_slots(b, st);
+	for (cls = 0; cls < ARN_CLASSES; cls++) {
+		struct arn_class_stats *c = &st->cls[cls];
+		__u64 idle;
+
+		c->size = r->cls[cls].size;
+		c->objects = c->slabs * r->cls[cls].nobj;
+		c->in_depot = depot_objects(b, r->depot[cls].full, c->magazines);
+		idle = c->in_slots + c->in_depot + c->in_slabs;
+		c->live = c->objects > idle ? c->objects - idle : 0;
+	}
+	memcpy(st->fail, r->fail, sizeof(st->fail));
+	st->bad_ptr = r->bad_ptr;
+}
+
+int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size)
+{
+	struct arn_stats full = {};
+	struct arn_snapshot s;
+	int err;
+
+	if (heap->gone)
+		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	err = arn_snapshot_take(&s, heap, false);
+	if (err)
+		return err;
+	if (s.wrong)
+		err = arn_error(EUCLEAN, "heap at %p: %s", (void *)heap->base, s.wrong);
+	else
+		fill(s.base, &full);
+	arn_snapshot_drop(&s);
+	memset(st, 0, size);
+	memcpy(st, &full, size < sizeof(full) ? size : sizeof(full));
+	return err;
+}
+
+int arn_check(struct arn_heap *heap)
+{
+	struct arn_checker c = {};
+	struct arn_snapshot s;
+	int err;
+
+	if (heap->gone)
+		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	err = arn_snapshot_take(&s, heap, true);
+	if (err)
+		return err;
+	if (s.wrong) {
+		err = arn_error(EUCLEAN, "heap at %p: %s", (void *)heap->base, s.wrong);
+		goto out;
+	}
+	c.b = s.base;
+	c.seen = mmap(NULL, 1ULL << 25, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (c.seen == MAP_FAILED) {
+		err = arn_error(ENOMEM, "heap: no memory to walk it");
+		goto out;
+	}
+	if (arn_check_heap(&c))
+		err = arn_error(EUCLEAN, "heap at %p: %s: at 0x%llx: found %llu (0x%llx), expected %llu", (void *)heap->base,
+				c.what, (unsigned long long)c.where, (unsigned long long)c.found,
+				(unsigned long long)c.found, (unsigned long long)c.expected);
+	munmap(c.seen, 1ULL << 25);
+out:
+	arn_snapshot_drop(&s);
+	return err;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys.c - the embedded BPF programs that do what only the kernel side may: map and unmap pages,
+ * touch another CPU's slot.  Loaded against a heap's arena on first need.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+#include "internal.h"
+#include "../bpf/sys.h"
+#include "arenite_sys.skel.h"
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+int arn_sys_load(struct arn_heap *heap)
+{
+	libbpf_print_fn_t old;
+	struct arn_sys_bpf *s;
+	int err;
+
+	if (heap->sys)
+		return 0;
+	old = libbpf_set_print(quiet);
+	s = arn_sys_bpf__open();
+	err = s ? 0 : -errno;
+	if (!err)
+		err = bpf_map__reuse_fd(s->maps.arn_arena, heap->map_fd);
+	if (!err)
+		err = arn_sys_bpf__load(s);
+	libbpf_set_print(old);
+	if (err) {
+		arn_sys_bpf__destroy(s);
+		if (err == -EPERM)
+			return arn_error(EPERM, "heap: loading the growth programs was refused: needs root, or CAP_BPF and CAP_PERFMON");
+		return arn_error(-err, "heap: the growth programs do not load on this kernel: %s", strerror(-err));
+	}
+	heap->sys = s;
+	return 0;
+}
+
+void arn_sys_close(struct arn_heap *heap)
+{
+	arn_sys_bpf__destroy(heap->sys);
+	heap->sys = NULL;
+}
+
+static long long run(struct arn_heap *heap, struct bpf_program *prog, struct arn_sys_args *args)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(*args));
+	int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+
+	(void)heap;
+	if (err)
+		return arn_error(errno, "heap: running %s failed: %s", bpf_program__name(prog), strerror(errno));
+	return args->ret;
+}
+
+int arn_sys_map_root(struct arn_heap *heap, __u32 off, __u32 pages)
+{
+	struct arn_sys_args args = { .base = (__u64)(unsigned long)heap->base, .off = off, .pages = pages };
+
+	return (int)run(heap, heap->sys->progs.arn_sys_map, &args);
+}
+
+void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages)
+{
+	struct arn_sys_args args = { .base = (__u64)(unsigned long)heap->base, .off = off, .pages = pages };
+
+	run(heap, heap->sys->progs.arn_sys_unmap, &args);
+}
+
+int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
+{
+	struct arn_sys_args args = { .bytes = bytes };
+	int err = arn_sys_load(heap);
+
+	return err ? err : (int)run(heap, heap->sys->progs.arn_sys_reserve, &args);
+}
+
+int arn_sys_drain_cpus(struct arn_heap *heap)
+{
+	__u32 cpu, n = arn_root(heap->base)->ncpus;
+	int err = arn_sys_load(heap);
+
+	for (cpu = 0; !err && cpu < n; cpu++) {
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+
+		/* An offline CPU cannot be visited (ENXIO): what it cached stays until it is back. */
+		bpf_prog_test_run_opts(bpf_program__fd(heap->sys->progs.arn_sys_drain), &opts);
+	}
+	return err;
+}
+
+long long arn_sys_trim_pages(struct arn_heap *heap)
+{
+	struct arn_sys_args args = { .ret = 0 };
+	int err = arn_sys_load(heap);
+
+	return err ? err : run(heap, heap->sys->progs.arn_sys_trim, &args);
+}

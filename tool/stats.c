@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * stats.c - arenite stats PIN: every counter of a pinned heap, from the lists in stats.h.
+ */
+#include <errno.h>
+
+#include <arenite/arenite.h>
+#include "args.h"
+#include "out.h"
+#include "tool.h"
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	const char **pin = state->input;
+
+	switch (key) {
+	case ARGS_KEY_JSON:
+		return 0;
+	case ARGP_KEY_ARG:
+		if (*pin)
+			return args_bad(state, "'%s': only one heap at a time", arg);
+		*pin = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		return args_bad(state, "no heap given: the path of its pinned arena map");
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static void heap_table(const struct arn_stats *st)
+{
+	struct out_table *t = out_table("heap");
+
+	out_col(t, "counter", false);
+	out_col(t, "value", true);
+	out_col(t, "what it counts", false);
+#define X(name, unit, text)                                          \
+	out_row(t);                                                  \
+	out_cell(t, #name);                                          \
+	out_cell(t, "%llu " unit, (unsigned long long)st->name);     \
+	out_cell(t, text);
+	ARN_HEAP_STATS(X)
+#undef X
+	out_table_end(t);
+}
+
+static void fail_table(const struct arn_stats *st)
+{
+	struct out_table *t = out_table("failures, by cause");
+
+	out_col(t, "counter", false);
+	out_col(t, "value", true);
+	out_col(t, "what it counts", false);
+#define X(suffix, name, text)                                                             \
+	out_row(t);                                                                       \
+	out_cell(t, #name);                                                               \
+	out_cell(t, "%llu", (unsigned long long)st->fail[ARN_FAIL_##suffix]);             \
+	out_cell(t, text);
+	ARN_FAIL_STATS(X)
+#undef X
+	out_table_end(t);
+	if (st->bad_ptr)
+		out_line("last refused pointer: 0x%llx\n", (unsigned long long)st->bad_ptr);
+}
+
+static void class_table(const struct arn_stats *st)
+{
+	struct out_table *t = out_table("size classes in use");
+	int i;
+
+#define X(name, unit, text) out_col(t, #name, true);
+	ARN_CLASS_STATS(X)
+#undef X
+	for (i = 0; i < ARN_CLASSES; i++) {
+		const struct arn_class_stats *c = &st->cls[i];
+
+		if (!c->slabs && !c->magazines)
+			continue;
+		out_row(t);
+#define X(name, unit, text) out_cell(t, "%llu " unit, (unsigned long long)c->name);
+		ARN_CLASS_STATS(X)
+#undef X
+	}
+	out_table_end(t);
+}
+
+static json_t *document(const char *pin, const struct arn_stats *st)
+{
+	json_t *heap = json_object(), *fail = json_object(), *classes = json_array(), *one;
+	int i;
+
+#define X(name, unit, text) json_object_set_new(heap, #name, json_integer((json_int_t)st->name));
+	ARN_HEAP_STATS(X)
+#undef X
+#define X(suffix, name, text) json_object_set_new(fail, #name, json_integer((json_int_t)st->fail[ARN_FAIL_##suffix]));
+	ARN_FAIL_STATS(X)
+#undef X
+	for (i = 0; i < ARN_CLASSES; i++) {
+		one = json_object();
+#define X(name, unit, text) json_object_set_new(one, #name, json_integer((json_int_t)st->cls[i].name));
+		ARN_CLASS_STATS(X)
+#undef X
+		json_array_append_new(classes, one);
+	}
+	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap, "failures", fail,
+			 "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes);
+}
+
+int tool_stats(int argc, char **argv)
+{
+	static const struct argp_option options[] = { ARGS_JSON, { 0 } };
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PIN",
+		.doc = "Prints the counters of the heap whose arena map is pinned at PIN.",
+	};
+	const char *pin = NULL;
+	struct arn_heap *heap;
+	struct arn_stats st;
+	int err;
+
+	args_parse(&argp, argc, argv, &pin);
+	heap = arn_open(pin);
+	if (!heap)
+		return out_error(out_status(-errno), "%s", arn_last_error());
+	err = arn_get_stats(heap, &st, sizeof(st));
+	arn_close(heap);
+	if (err)
+		return out_error(out_status(err), "%s", arn_last_error());
+	heap_table(&st);
+	fail_table(&st);
+	class_table(&st);
+	return out_json(document(pin, &st)) ? 1 : 0;
+}
