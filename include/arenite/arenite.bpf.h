@@ -48,8 +48,11 @@ __u64 arn__malloc(__u64 size);
 __u64 arn__aligned_alloc(__u64 align, __u64 size);
 int arn__free(__u64 ptr);
 __u64 arn__usable_size(__u64 ptr);
-int arn__zero(__u64 ptr, __u64 bytes);
-int arn__copy(__u64 to, __u64 from, __u64 bytes);
+__u64 arn__zero(__u64 ptr, __u64 bytes);
+__u64 arn__copy(__u64 to, __u64 from, __u64 bytes);
+
+/* A loop in the kernel has a bound (250 ms): the largest objects take several calls. */
+#define ARN_LONG_TURNS 32
 
 /*
  * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
@@ -63,13 +66,14 @@ static inline __attribute__((always_inline)) void __arena *arn_malloc(__u64 size
 /* The same, zeroed; NULL also when n * size overflows. */
 static inline __attribute__((always_inline)) void __arena *arn_calloc(__u64 n, __u64 size)
 {
-	__u64 p;
+	__u64 p, at = 0;
+	int i;
 
 	if (n >> 32 || size >> 32)
 		return (void __arena *)0ULL;
 	p = arn__malloc(n * size);
-	if (p)
-		arn__zero(p, n * size);
+	for (i = 0; p && at < n * size && i < ARN_LONG_TURNS; i++)
+		at += arn__zero(p + at, n * size - at);
 	return (void __arena *)p;
 }
 
@@ -94,7 +98,8 @@ static inline __attribute__((always_inline)) __u64 arn_usable_size(void __arena 
 /* NULL: as malloc, or ptr is no object; the old object is then untouched. */
 static inline __attribute__((always_inline)) void __arena *arn_realloc(void __arena *ptr, __u64 size)
 {
-	__u64 old = (__u64)ptr, have, p;
+	__u64 old = (__u64)ptr, have, p, at = 0;
+	int i;
 
 	if (!old)
 		return arn_malloc(size);
@@ -106,7 +111,9 @@ static inline __attribute__((always_inline)) void __arena *arn_realloc(void __ar
 	p = arn__malloc(size);
 	if (!p)
 		return (void __arena *)0ULL;
-	arn__copy(p, old, size < have ? size : have);
+	have = size < have ? size : have;
+	for (i = 0; at < have && i < ARN_LONG_TURNS; i++)
+		at += arn__copy(p + at, old + at, have - at);
 	arn__free(old);
 	return (void __arena *)p;
 }

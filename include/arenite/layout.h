@@ -106,9 +106,9 @@ struct arn_page {
 	__u32 npages; /* of the run, at its first page */
 	__u32 head; /* first page of the run: at its last page (FREE), at every page (SLAB, BODY) */
 	__u32 next, prev; /* page indices: free bin; next also: the class's partial list */
-	__u32 listed; /* slab: 1 while on its class's partial list */
+	__u32 listed; /* SLAB: 1 while on its class's partial list.  MAGS: 1 while being retired */
 	__u32 pend_next; /* link of root.pending */
-	__u32 nfree; /* slab: bits set, less those taken or set a moment ago.  MAGS: scratch of trim */
+	__u32 nfree; /* slab: bits set, less those taken or set a moment ago.  MAGS: those being retired */
 	__u64 bits[4];
 };
 
@@ -117,7 +117,7 @@ struct arn_mag {
 	__u32 next; /* magazine index of the next one in the depot's stack */
 	__u32 n;
 	__u32 cls;
-	__u32 tag; /* free for the holder */
+	__u32 tag; /* link of depot.retiring */
 	__u64 stamp; /* grace period after which the objects may be used (0: now) */
 	__u64 pad;
 	__u32 obj[ARN_MAG_OBJS];
@@ -173,7 +173,7 @@ struct arn_depot {
 	__u64 nmags; /* magazines made for this class, less those given back */
 	__u64 nslabs; /* under lock */
 	__u32 partial; /* first slab with free objects, under lock */
-	__u32 pad1;
+	__u32 retiring; /* magazines on their way back to the page runs, under lock */
 	__u64 pad2[4];
 };
 

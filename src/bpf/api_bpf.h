@@ -77,7 +77,7 @@ __weak int arn__settle(void)
 	return 0;
 }
 
-/* This CPU's cache of a class, and the depot, back to the slabs. */
+/* This CPU's cache of a class, and the depot, back to the slabs.  -EAGAIN: the cache is in use. */
 __weak int arn__drain(__u32 cls)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
@@ -85,9 +85,8 @@ __weak int arn__drain(__u32 cls)
 	arn_name_arena();
 	if (cls >= ARN_CLASSES)
 		return -ARN_EINVAL;
-	arn_cache_drain(ARN_HERE, r, bpf_get_smp_processor_id(), cls);
 	arn_depot_drain(ARN_HERE, r, cls);
-	return 0;
+	return arn_cache_drain(ARN_HERE, r, bpf_get_smp_processor_id(), cls) ? 0 : -ARN_EAGAIN;
 }
 
 /* Empty slabs of a class back to the page runs. */
@@ -144,8 +143,11 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 	for (turn = arn_opaque(0u); !off && turn < 3 && arn_may_loop; turn++) {
 		if (turn == 0 && arn_load_relaxed(&r->pending))
 			arn__settle();
-		if (turn == 2)
+		if (turn == 2) {
+			if (arn_lock_below(r, bpf_get_smp_processor_id()))
+				return 0; /* counted by the lock */
 			arn_reclaim(r);
+		}
 		if (turn && cls < ARN_CLASSES)
 			arn__more_slabs(cls);
 		off = cls < ARN_CLASSES ? arn__refill(cls) : arn__large(pages, align);
@@ -297,25 +299,25 @@ __weak __u64 arn__usable_size(__u64 ptr)
 	return 0;
 }
 
-/* Objects are multiples of 16 bytes, so words will do. */
-__weak int arn__zero(__u64 ptr, __u64 bytes)
+/* Objects are multiples of 16 bytes, so words will do.  Return how far they came. */
+__weak __u64 arn__zero(__u64 ptr, __u64 bytes)
 {
 	__u64 i;
 
 	arn_name_arena();
 	for (i = arn_opaque(0ull); i < bytes && arn_may_loop; i += 8)
 		*arn_ptr(ARN_HERE, __u64, ptr + i) = 0;
-	return 0;
+	return i;
 }
 
-__weak int arn__copy(__u64 to, __u64 from, __u64 bytes)
+__weak __u64 arn__copy(__u64 to, __u64 from, __u64 bytes)
 {
 	__u64 i;
 
 	arn_name_arena();
 	for (i = arn_opaque(0ull); i < bytes && arn_may_loop; i += 8)
 		*arn_ptr(ARN_HERE, __u64, to + i) = *arn_ptr(ARN_HERE, __u64, from + i);
-	return 0;
+	return i;
 }
 
 #include "bulk_bpf.h"

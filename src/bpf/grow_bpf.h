@@ -13,10 +13,8 @@ static arn_inline int arn_port_map(arn_base b, __u32 off, __u32 bytes)
 {
 	struct arn_root __arena *r = arn_root(b);
 	__u64 at = r->base | off;
-	void __arena *p;
 
-	p = bpf_arena_alloc_pages(&ARN_MAP, (void __arena *)at, bytes >> r->sys_page_shift, -1, 0);
-	return p ? 0 : -ARN_ENOMEM;
+	return bpf_arena_alloc_pages(&ARN_MAP, arn_page_addr(at), bytes >> r->sys_page_shift, -1, 0) ? 0 : -ARN_ENOMEM;
 }
 
 static arn_inline void arn_port_unmap(arn_base b, __u32 off, __u32 bytes)
@@ -24,7 +22,7 @@ static arn_inline void arn_port_unmap(arn_base b, __u32 off, __u32 bytes)
 	struct arn_root __arena *r = arn_root(b);
 	__u64 at = r->base | off;
 
-	bpf_arena_free_pages(&ARN_MAP, (void __arena *)at, bytes >> r->sys_page_shift);
+	bpf_arena_free_pages(&ARN_MAP, arn_page_addr(at), bytes >> r->sys_page_shift);
 }
 
 #include "../core/chunk.h"

@@ -24,6 +24,12 @@ extern void __arena *bpf_arena_alloc_pages(void *map, void __arena *addr, __u32 
 extern void bpf_arena_free_pages(void *map, void __arena *ptr, __u32 page_cnt) __weak __ksym;
 #endif
 
+/*
+ * An arena address as the kernel's page calls take it.  vmlinux.h declares them with a plain pointer,
+ * one with a type tag (bpftool 7.5) or one with an address space (later ones), so ask the prototype.
+ */
+#define arn_page_addr(at) ((__typeof__(bpf_arena_alloc_pages(0, 0, 0, 0, 0)))(__u64)(at))
+
 /* In BPF a heap has no handle: this only keeps the core's signatures the same. */
 typedef __u32 arn_base;
 
@@ -119,7 +125,17 @@ static arn_inline void arn_relax(__u32 i)
 #define arn_add32_full(p, v)	__sync_fetch_and_add((__u32 __arena *)(p), (__u32)(v))
 #define arn_add64_full(p, v)	__sync_fetch_and_add((__u64 __arena *)(p), (__u64)(v))
 #define arn_inc64_relaxed(p)	((void)__sync_fetch_and_add((__u64 __arena *)(p), 1ULL))
-#define arn_or64_relaxed(p, v)	((void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v)))
+
+/*
+ * An or without a result is unordered on arm64, and with one the x86 JIT refuses it: before it, 0 is
+ * added, and the result used, or clang would make that one unordered too.
+ */
+#define arn_or64_full(p, v)                                                             \
+	do {                                                                            \
+		__u64 arn__was = __sync_fetch_and_add((__u64 __arena *)(p), 0ULL);      \
+		asm volatile("" : : "r"(arn__was));                                     \
+		(void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v));            \
+	} while (0)
 
 /*
  * BPF has no bit-counting instructions, and halving by branches is 32 paths to the verifier: a

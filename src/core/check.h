@@ -310,6 +310,9 @@ static inline int arn_check_depot(struct arn_checker *c, __u32 cls)
 				return -1;
 		}
 	}
+	for (m = r->depot[cls].retiring; m; m = arn_mag(c->b, m)->tag)
+		if (arn_check_mag(c, cls, m, 0))
+			return -1;
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #ifndef ARN_HEAP_H
 #define ARN_HEAP_H
 
+#include "directory.h"
 #include "magazine.h"
 
 #define ARN_RECLAIM_MAGS (1u << 20)
@@ -138,14 +139,14 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 	return 0;
 }
 
-/* This slot's cache of a class goes back to the slabs, its magazines to the depot. */
-static arn_inline void arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+/* This slot's cache of a class goes back to the slabs, its magazines to the depot.  False: busy. */
+static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
 	__u32 m[3], n[3], i;
 
 	if (!arn_claim(&c->busy))
-		return;
+		return 0;
 	m[0] = c->loaded;
 	n[0] = c->n;
 	m[1] = c->prev;
@@ -163,22 +164,23 @@ static arn_inline void arn_cache_drain(arn_base b, struct arn_root __arena *r, _
 	for (i = 0; i < 3; i++) {
 		if (!m[i])
 			continue;
-		arn_mag_flush(b, r, m[i], n[i]);
-		arn_depot_give(b, r, cls, m[i], 0);
-	}
+		arn_depot_give(b, r, cls, m[i], arn_mag_flush(b, r, m[i], n[i]));
+	}	return 1;
 }
 
 /* The depot's objects of a class go back to the slabs. */
 static arn_inline void arn_depot_drain(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
-	__u32 m, i;
+	__u32 m, n, i;
 
 	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
 		m = arn_depot_pop(b, &r->depot[cls].full);
 		if (!m)
 			break;
-		arn_mag_flush(b, r, m, arn_mag_count(b, m));
-		arn_depot_give(b, r, cls, m, 0);
+		n = arn_mag_flush(b, r, m, arn_mag_count(b, m));
+		arn_depot_give(b, r, cls, m, n);
+		if (n)
+			break;
 	}
 }
 
@@ -196,18 +198,20 @@ static arn_inline __u32 arn_class_retire(arn_base b, struct arn_root __arena *r,
 
 /*
  * Pages of magazines that lie empty in the depot, all eight of them, go back to the page runs.  A
- * pop that read such a magazine's link before fails on the tag.  Returns pages given back.
+ * pop that read such a magazine's link before fails on the tag.  Between the depot and a decision a
+ * magazine hangs in depot.retiring (linked by tag), where a loop that is cut short leaves it to the
+ * next call; nfree counts a page's magazines there, listed says that all of them were.
  */
 static arn_inline __u32 arn_mags_retire(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
-	__u32 list, last, m, i, pages = 0;
+	struct arn_depot __arena *k = &r->depot[cls];
 	struct arn_page __arena *d;
+	__u32 m, i, pages = 0;
 
 	if (!arn_lock(r, slot))
 		return 0;
-	list = arn_opaque(0u);
 	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
-		m = arn_depot_pop(b, &r->depot[cls].empty);
+		m = arn_depot_pop(b, &k->empty);
 		if (!m)
 			break;
 		d = arn_desc(b, r, m >> ARN_PAGE_SHIFT);
@@ -216,35 +220,26 @@ static arn_inline __u32 arn_mags_retire(arn_base b, struct arn_root __arena *r, 
 			break;
 		}
 		d->nfree++;
-		arn_store_relaxed(&arn_mag(b, m)->tag, list);
-		list = m;
+		if (d->nfree == ARN_MAG_PER_PAGE)
+			d->listed = 1;
+		arn_store_relaxed(&arn_mag(b, m)->tag, k->retiring);
+		k->retiring = m;
 	}
-	/* Twice over the list: keep what belongs to a page with magazines elsewhere; free the others. */
-	last = list;
-	list = arn_opaque(0u);
-	for (i = arn_opaque(0u); last && i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
-		__u32 next = arn_load_relaxed(&arn_mag(b, last)->tag);
-
-		d = arn_desc(b, r, last >> ARN_PAGE_SHIFT);
-		if (d->nfree != ARN_MAG_PER_PAGE) {
-			arn_depot_give(b, r, cls, last, 0);
-		} else {
-			arn_store_relaxed(&arn_mag(b, last)->tag, list);
-			list = last;
-		}
-		last = next;
-	}
-	for (i = arn_opaque(0u); list && i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
-		__u32 next = arn_load_relaxed(&arn_mag(b, list)->tag);
-
-		/* The page goes with its last magazine on the list. */
-		d = arn_desc(b, r, list >> ARN_PAGE_SHIFT);
-		if (!--d->nfree) {
-			arn_run_drop(b, r, list >> ARN_PAGE_SHIFT);
-			arn_add64_full(&r->depot[cls].nmags, -(__u64)ARN_MAG_PER_PAGE);
+	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
+		m = k->retiring;
+		if (!m)
+			break;
+		k->retiring = arn_load_relaxed(&arn_mag(b, m)->tag);
+		d = arn_desc(b, r, m >> ARN_PAGE_SHIFT);
+		d->nfree--;
+		if (!d->listed) {
+			arn_depot_give(b, r, cls, m, 0);
+		} else if (!d->nfree) {
+			d->listed = 0;
+			arn_run_drop(b, r, m >> ARN_PAGE_SHIFT);
+			arn_add64_full(&k->nmags, -(__u64)ARN_MAG_PER_PAGE);
 			pages++;
 		}
-		list = next;
 	}
 	arn_unlock(r);
 	return pages;
@@ -264,6 +259,8 @@ static arn_inline __u32 arn_why_not(arn_base b, struct arn_root __arena *r, __u3
 	__u32 pg = off >> ARN_PAGE_SHIFT, head, i;
 	struct arn_page __arena *d = arn_desc(b, r, pg);
 
+	if (arn_load_relaxed(arn_dir(b, off >> ARN_CHUNK_SHIFT)) != ARN_CHUNK_MAPPED)
+		return ARN_FAIL_FOREIGN;
 	if (d->kind == ARN_PG_SLAB || d->kind == ARN_PG_BODY) {
 		__u32 size = d->cls < ARN_CLASSES ? r->cls[d->cls].size : 0, in = off - (d->head << ARN_PAGE_SHIFT);
 
@@ -281,6 +278,8 @@ static arn_inline __u32 arn_why_not(arn_base b, struct arn_root __arena *r, __u3
 		return off & (ARN_PAGE_SIZE - 1) ? ARN_FAIL_INTERIOR : ARN_FAIL_DOUBLE;
 	/* Inside a large object, or of nobody: look for the first page of the run. */
 	for (i = arn_opaque(1u); i < (1u << 20) && arn_page_valid(r, pg - i) && arn_may_loop; i++) {
+		if (arn_load_relaxed(arn_dir(b, (pg - i) >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT))) != ARN_CHUNK_MAPPED)
+			break;
 		d = arn_desc(b, r, pg - i);
 		if (d->kind == ARN_PG_NONE)
 			continue;
@@ -311,7 +310,7 @@ static arn_inline __u32 arn_object(arn_base b, struct arn_root __arena *r, __u64
 		return 0;
 #ifdef ARN_UNMAPPED_FAULTS
 	*why = ARN_FAIL_FOREIGN;
-	if (arn_load_relaxed(arn_ptr(b, __u32, ARN_DIR_OFF + (off >> ARN_CHUNK_SHIFT) * 4)) != ARN_CHUNK_MAPPED)
+	if (arn_load_relaxed(arn_dir(b, off >> ARN_CHUNK_SHIFT)) != ARN_CHUNK_MAPPED)
 		return 0;
 #endif
 	*why = ARN_FAIL_COUNT; /* ask arn_why_not */

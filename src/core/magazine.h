@@ -229,13 +229,14 @@ static arn_inline __u32 arn_depot_one(arn_base b, struct arn_root __arena *r, __
 	return off;
 }
 
-/* Puts every object of a magazine in nobody's hands into its slab. */
-static arn_inline void arn_mag_flush(arn_base b, struct arn_root __arena *r, __u32 m, __u32 n)
+/* Puts the objects of a magazine in nobody's hands into their slabs.  Returns how many are left. */
+static arn_inline __u32 arn_mag_flush(arn_base b, struct arn_root __arena *r, __u32 m, __u32 n)
 {
-	__u32 i;
-
-	for (i = arn_opaque(0u); i < n && i < ARN_MAG_OBJS && arn_may_loop; i++)
-		arn_slab_put(b, r, arn_load_relaxed(&arn_mag(b, m)->obj[i & 127]));
+	while (n && n <= ARN_MAG_OBJS && arn_may_loop) {
+		n--;
+		arn_slab_put(b, r, arn_load_relaxed(&arn_mag(b, m)->obj[n & 127]));
+	}
+	return n;
 }
 
 /* Under lock: makes a page of magazines for a class.  Returns its offset, or 0. */

@@ -34,24 +34,26 @@ static arn_inline _Bool arn_page_valid(struct arn_root __arena *r, __u32 pg)
 	return pg - r->first_page < r->npages;
 }
 
+/* Whether the caller interrupted the lock's holder. */
+static arn_inline _Bool arn_lock_below(struct arn_root __arena *r, __u32 slot)
+{
+	return slot != ARN_NO_SLOT && arn_load_relaxed(&r->lock) == slot + 1;
+}
+
 /*
  * The try-lock.  Held with preemption off; never across a call that maps or unmaps pages.  False:
  * not held, and the caller falls back.
  */
 static arn_inline _Bool arn_lock(struct arn_root __arena *r, __u32 slot)
 {
-	__u32 me = slot + 1 ? slot + 1 : ARN_NO_SLOT, found, i;
+	__u32 me = slot == ARN_NO_SLOT ? slot : slot + 1, i;
 
 	arn_pin_enter();
 	for (i = arn_opaque(0u); i < ARN_SPIN_MAX && arn_may_loop; i++) {
-		found = arn_load_relaxed(&r->lock);
-		if (!found) {
-			found = arn_cas32_full(&r->lock, 0, me);
-			if (!found)
-				return 1;
-		}
+		if (!arn_load_relaxed(&r->lock) && !arn_cas32_full(&r->lock, 0, me))
+			return 1;
 		/* What this slot holds cannot be let go while an interrupt on it waits. */
-		if (found == me && me != ARN_NO_SLOT)
+		if (arn_lock_below(r, slot))
 			break;
 		arn_relax(i);
 	}

@@ -28,7 +28,7 @@
  * Atomics name their order.  "full": ordered against everything before and after (BPF's fetching
  * atomics are, on every machine).  "relaxed": no order but that of the one location; a load feeds
  * addresses in order.  There is nothing between: clang 19 cannot select acquire, release or fences
- * for BPF.  x86's JIT refuses fetch_and/or/xor on arena memory, hence arn_or64_relaxed without a
+ * for BPF.  x86's JIT refuses fetch_and/or/xor on arena memory, hence arn_or64_full without a
  * result.
  *
  *   arn_load_relaxed(p)  arn_store_relaxed(p, v)            8, 16, 32, 64 bits.  Also where nothing
@@ -37,7 +37,7 @@
  *   arn_cas32_full(p, old, new)  arn_cas64_full(...)        -> value found
  *   arn_xchg32_full(p, v)        arn_xchg64_full(p, v)      -> value found
  *   arn_add32_full(p, v)         arn_add64_full(p, v)       -> value before
- *   arn_inc64_relaxed(p)         arn_or64_relaxed(p, v)     -> nothing
+ *   arn_or64_full(p, v)          arn_inc64_relaxed(p)       -> nothing
  *   arn_barrier_compiler()       orders this slot against what nests on it
  *
  *   arn_ctz64(r, x)  arn_log2(r, x)    x != 0; r: the root, whose table BPF needs

@@ -75,7 +75,7 @@ static arn_inline void arn_slab_put(arn_base b, struct arn_root __arena *r, __u3
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
 		return;
 	}
-	arn_or64_relaxed(&d->bits[(off >> 10) & 3], 1ULL << ((off >> ARN_GRANULE_SHIFT) & 63));
+	arn_or64_full(&d->bits[(off >> 10) & 3], 1ULL << ((off >> ARN_GRANULE_SHIFT) & 63));
 	if (arn_add32_full(&arn_desc(b, r, head)->nfree, 1) == 0)
 		arn_pend(b, r, head);
 }
@@ -90,27 +90,36 @@ static arn_inline void arn_partial_push(arn_base b, struct arn_root __arena *r, 
 	r->depot[cls].partial = head;
 }
 
-/* Under lock: looks after every page in root.pending. */
+/*
+ * Under lock: looks after every page in root.pending.  One by one, so that a loop that is cut short
+ * leaves the rest there; nobody else pops, so the head cannot come back meanwhile (no tag).
+ */
 static arn_inline void arn_settle(arn_base b, struct arn_root __arena *r)
 {
-	__u32 pg, next, i;
+	struct arn_page __arena *d;
+	__u64 pg;
+	__u32 i, cls;
 
-	if (!arn_load_relaxed(&r->pending))
-		return;
-	pg = arn_xchg64_full(&r->pending, 0);
-	for (i = arn_opaque(0u); arn_page_valid(r, pg) && i < ARN_PEND_MAX && arn_may_loop; i++) {
-		struct arn_page __arena *d = arn_desc(b, r, pg);
-		__u32 cls = d->cls;
-
-		next = arn_load_relaxed(&d->pend_next);
+	for (i = arn_opaque(0u); i < ARN_PEND_MAX && arn_may_loop; i++) {
+		pg = arn_load_relaxed(&r->pending);
+		if (!pg)
+			break;
+		if (!arn_page_valid(r, (__u32)pg)) {
+			arn_xchg64_full(&r->pending, 0);
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
+			break;
+		}
+		d = arn_desc(b, r, (__u32)pg);
+		if (arn_cas64_full(&r->pending, pg, arn_load_relaxed(&d->pend_next)) != pg)
+			continue;
+		cls = d->cls;
 		if (d->kind == ARN_PG_SLAB && cls < ARN_CLASSES) {
 			if (!d->listed)
-				arn_partial_push(b, r, cls, pg);
+				arn_partial_push(b, r, cls, (__u32)pg);
 		} else if (d->kind == ARN_PG_DEAD) {
 			d->kind = ARN_PG_NONE;
-			arn_run_free(b, r, pg, d->npages);
+			arn_run_free(b, r, (__u32)pg, d->npages);
 		}
-		pg = next;
 	}
 }
 
@@ -184,7 +193,7 @@ static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __
 			taken++;
 		}
 		if (rest)
-			arn_or64_relaxed(&d->bits[i & 3], rest);
+			arn_or64_full(&d->bits[i & 3], rest);
 	}
 	if ((__s32)(arn_add32_full(&h->nfree, -taken) - taken) <= 0 || !taken) {
 		h->listed = 0;
@@ -216,26 +225,31 @@ static arn_inline _Bool arn_slab_empty(arn_base b, struct arn_root __arena *r, _
 /* Under lock: gives the empty slabs of a class back to the page runs.  Returns pages given back. */
 static arn_inline __u32 arn_slab_retire(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
-	__u32 head, next, i, k, n, pages = 0, nobj = r->cls[cls].nobj;
+	__u32 pg, next, prev, i, k, n, pages = 0, nobj = r->cls[cls].nobj;
 
-	head = r->depot[cls].partial;
-	r->depot[cls].partial = 0;
-	for (i = arn_opaque(0u); head && i < ARN_PEND_MAX && arn_may_loop; i++) {
-		struct arn_page __arena *d = arn_desc(b, r, head);
+	pg = r->depot[cls].partial;
+	prev = arn_opaque(0u);
+	for (i = arn_opaque(0u); pg && i < ARN_PEND_MAX && arn_may_loop; i++) {
+		struct arn_page __arena *d = arn_desc(b, r, pg);
 
 		next = d->next;
-		if (arn_slab_empty(b, r, head, nobj)) {
-			d->listed = 0;
-			n = d->npages;
-			for (k = arn_opaque(1u); k < n && k < ARN_SLAB_MAX_PAGES && arn_may_loop; k++)
-				arn_store_relaxed(&arn_desc(b, r, head + k)->kind, ARN_PG_NONE);
-			arn_run_drop(b, r, head);
-			r->depot[cls].nslabs--;
-			pages += n;
-		} else {
-			arn_partial_push(b, r, cls, head);
+		if (!arn_slab_empty(b, r, pg, nobj)) {
+			prev = pg;
+			pg = next;
+			continue;
 		}
-		head = next;
+		if (prev)
+			arn_desc(b, r, prev)->next = next;
+		else
+			r->depot[cls].partial = next;
+		d->listed = 0;
+		n = d->npages;
+		for (k = arn_opaque(1u); k < n && k < ARN_SLAB_MAX_PAGES && arn_may_loop; k++)
+			arn_store_relaxed(&arn_desc(b, r, pg + k)->kind, ARN_PG_NONE);
+		arn_run_drop(b, r, pg);
+		r->depot[cls].nslabs--;
+		pages += n;
+		pg = next;
 	}
 	return pages;
 }

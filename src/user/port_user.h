@@ -66,7 +66,7 @@ static arn_inline __u64 arn_cas64_full(__u64 *p, __u64 old, __u64 new)
 #define arn_add32_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #define arn_add64_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #define arn_inc64_relaxed(p)   ((void)__atomic_fetch_add(p, 1ULL, __ATOMIC_RELAXED))
-#define arn_or64_relaxed(p, v) ((void)__atomic_fetch_or(p, v, __ATOMIC_RELAXED))
+#define arn_or64_full(p, v)    ((void)__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST))
 
 static arn_inline __u32 arn_log2(struct arn_root *r, __u64 x)
 {

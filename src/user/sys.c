@@ -6,9 +6,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <string.h>
+#include <unistd.h>
 #include "internal.h"
 #include "../bpf/sys.h"
 #include "arenite_sys.skel.h"
+
+#define DRAIN_TURNS    20
+#define DRAIN_PAUSE_US 1000
+#define TRIM_TURNS     64
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -85,14 +90,21 @@ int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
 
 int arn_sys_drain_cpus(struct arn_heap *heap)
 {
-	__u32 cpu, n = arn_root(heap->base)->ncpus;
+	__u32 cpu, turn, n = arn_root(heap->base)->ncpus;
 	int err = arn_sys_load(heap);
 
 	for (cpu = 0; !err && cpu < n; cpu++) {
 		LIBBPF_OPTS(bpf_test_run_opts, opts, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
 
-		/* An offline CPU cannot be visited (ENXIO): what it cached stays until it is back. */
-		bpf_prog_test_run_opts(bpf_program__fd(heap->sys->progs.arn_sys_drain), &opts);
+		/*
+		 * An offline CPU cannot be visited (ENXIO): what it cached stays until it is back.  A cache in
+		 * use belongs to a program that was preempted there, and is tried again.
+		 */
+		for (turn = 0; turn < DRAIN_TURNS; turn++) {
+			if (bpf_prog_test_run_opts(bpf_program__fd(heap->sys->progs.arn_sys_drain), &opts) || !opts.retval)
+				break;
+			usleep(DRAIN_PAUSE_US);
+		}
 	}
 	return err;
 }
@@ -100,7 +112,19 @@ int arn_sys_drain_cpus(struct arn_heap *heap)
 long long arn_sys_trim_pages(struct arn_heap *heap)
 {
 	struct arn_sys_args args = { .ret = 0 };
-	int err = arn_sys_load(heap);
+	int err = arn_sys_load(heap), turn;
+	long long n, pages = 0;
 
-	return err ? err : run(heap, heap->sys->progs.arn_sys_trim, &args);
+	if (err)
+		return err;
+	/* A run that comes to the end of the kernel's patience leaves the rest to the next. */
+	for (turn = 0; turn < TRIM_TURNS; turn++) {
+		n = run(heap, heap->sys->progs.arn_sys_trim, &args);
+		if (n < 0)
+			return n;
+		pages += n;
+		if (!n)
+			break;
+	}
+	return pages;
 }
