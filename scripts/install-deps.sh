@@ -1,84 +1,223 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# install-deps.sh - bring a fresh Debian 12 or 13 to where arenite builds and tests.
+# install-deps.sh - brings a fresh Debian 12 or 13 to where arenite builds, tests and measures.
 #
-# Idempotent: it asks dpkg first and does nothing (and needs no root) when all is there.
-# Debian 12's own libbpf (1.1) and UAPI headers (6.1) predate BPF arenas, so three packages come
-# from bookworm-backports, over the mirror that apt already uses.
+# install-deps.sh             install what is missing (needs root only then)
+# install-deps.sh --list      the packages, one a line
+# install-deps.sh --backports print the apt source that Debian 12 would get, change nothing
+#
+# Idempotent: dpkg is asked first, and when all is there nothing else runs.  Debian 12's own libbpf
+# (1.1), bpftool (7.1) and UAPI headers (6.1) predate BPF arenas, so those three come from
+# bookworm-backports: the apt entry that serves bookworm is copied with the suite changed, so mirror,
+# signing key and other options stay what this machine already trusts.  Anywhere but on Debian 12
+# and 13 nothing is installed: what is missing is named, and if nothing is, that is success.
 set -eu
+export LC_ALL=C
 
-# What the build, the tests and the benchmark's peers need.  README names them too.
-base_pkgs="gcc libc6-dev clang-19 llvm-19 libclang-rt-19-dev pkg-config libelf-dev zlib1g-dev
-	libjansson-dev libsmartcols-dev libcmocka-dev bats kmod"
-peer_pkgs="libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev"
-backport_pkgs="libbpf-dev bpftool linux-libc-dev"
-min_libbpf=1:1.4
-min_uapi=6.12
+# Package, lowest version ('-': any), and how to see on a system without dpkg that it is there:
+# a command, a header, or a library that the compiler finds.
+needs() {
+	cat <<-'END'
+		gcc                    -         cmd:gcc
+		libc6-dev              -         hdr:stdio.h
+		clang-19               -         cmd:clang-19
+		libclang-rt-19-dev     -         rt:libclang_rt.fuzzer
+		linux-libc-dev         6.12      sym:linux/bpf.h:BPF_MAP_TYPE_ARENA
+		libbpf-dev             1:1.4.6   sym:bpf/libbpf.h:bpf_program__attach_raw_tracepoint_opts
+		bpftool                7.4       cmd:bpftool
+		libelf-dev             -         hdr:libelf.h
+		zlib1g-dev             -         hdr:zlib.h
+		libjansson-dev         -         hdr:jansson.h
+		libsmartcols-dev       -         hdr:libsmartcols/libsmartcols.h
+		libcmocka-dev          -         lib:libcmocka.so
+		bats                   -         cmd:bats
+		pkg-config             -         cmd:pkg-config
+		libmimalloc-dev        -         lib:libmimalloc.so
+		libjemalloc-dev        -         lib:libjemalloc.so
+		libgoogle-perftools-dev -        lib:libtcmalloc_minimal.so
+	END
+}
+backported="linux-libc-dev libbpf-dev bpftool"
 
 say() { echo "install-deps: $*" >&2; }
+die() {
+	say "$@"
+	exit 1
+}
 
-. /etc/os-release
-case "${VERSION_ID:-}" in
-12) suite=bookworm-backports ;;
-13) suite= ;;
+debian() {
+	local id='' version=''
+	# shellcheck disable=SC1091
+	[ ! -r /etc/os-release ] || { id=$(. /etc/os-release && echo "$ID") && version=$(. /etc/os-release && echo "${VERSION_ID:-}"); }
+	[ "$id" = debian ] && command -v dpkg-query >/dev/null && [ "$version" = "$1" ]
+}
+
+# Names of the packages that are absent or too old.
+missing_packages() {
+	local name min rest have
+	# One dpkg call for all; it complains about names it never heard of, which is an answer too.
+	# shellcheck disable=SC2046
+	have=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' $(needs | awk '{ print $1 }') 2>/dev/null |
+		awk '$1 == "installed" { print $2, $3 }') || true
+	needs | while read -r name min rest; do
+		version=$(awk -v n="$name" '$1 == n { print $2; exit }' <<<"$have")
+		if [ -z "$version" ] || { [ "$min" != - ] && ! dpkg --compare-versions "$version" ge "$min"; }; then
+			echo "$name"
+		fi
+	done
+}
+
+# The same by looking for what the packages hold.
+missing_things() {
+	local name min probe what text
+	needs | while read -r name min probe; do
+		what=${probe#*:}
+		case "$probe" in
+		cmd:*) PATH=$PATH:/usr/sbin:/sbin command -v "$what" >/dev/null ;;
+		hdr:*) echo "#include <$what>" | gcc -E -x c - >/dev/null 2>&1 ;;
+		lib:*) [ "$(gcc -print-file-name="$what" 2>/dev/null)" != "$what" ] ;;
+		rt:*) find "$(clang-19 -print-resource-dir 2>/dev/null || echo /nonexistent)/lib" -name "$what*.a" 2>/dev/null | grep -q . ;;
+		sym:*)
+			text=$(echo "#include <${what%:*}>" | gcc -E -x c - 2>/dev/null) && grep -qw "${what#*:}" <<<"$text"
+			;;
+		esac || echo "$name"
+	done
+}
+
+# apt's own list of what it reads: "suite component file" of every enabled entry.
+apt_entries() {
+	# shellcheck disable=SC2016
+	apt-get indextargets -o APT::Get::IndexTargets::ReleaseInfo=false \
+		--format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
+		sed 's/:[0-9]*$//'
+}
+
+# The entry of file $1 that serves one of the suites in $2, with suite $3, component main, binary
+# packages only, and every other option as it was.
+copy_entry() {
+	case "$1" in
+	*.sources)
+		awk -v from=" $2 " -v to="$3" '
+			function has(list, n, i, w) {
+				n = split(list, w, /[ \t]+/)
+				for (i = 1; i <= n; i++)
+					if (w[i] != "" && index(from, " " w[i] " ")) return 1
+				return 0
+			}
+			function end() {
+				if (!done && suites && binary && !off) { printf "%s", text; done = 1 }
+				text = key = ""; suites = binary = off = 0
+			}
+			/^#/ { next }
+			/^[ \t]*$/ { end(); next }
+			/^[^ \t]/ { key = tolower($0); sub(/:.*/, "", key); value = $0; sub(/^[^:]*:[ \t]*/, "", value) }
+			/^[ \t]/ { value = $0 }
+			key == "suites" { suites = suites || has(value); if ($0 !~ /^[ \t]/) text = text "Suites: " to "\n"; next }
+			key == "types" { binary = binary || (" " value " ") ~ /[ \t]deb[ \t]/; if ($0 !~ /^[ \t]/) text = text "Types: deb\n"; next }
+			key == "components" { if ($0 !~ /^[ \t]/) text = text "Components: main\n"; next }
+			key == "enabled" && tolower(value) ~ /^(no|false|without|off|disable|0)/ { off = 1 }
+			{ text = text $0 "\n" }
+			END { end() }' "$1"
+		;;
+	*)
+		awk -v from=" $2 " -v to="$3" '
+			$1 != "deb" || /cdrom:/ { next }
+			{
+				i = 2
+				if ($2 ~ /^\[/) { while (i < NF && $i !~ /\]$/) i++; i++ }
+				if (!index(from, " " $(i + 1) " ")) next
+				line = "deb"
+				for (j = 2; j <= i; j++) line = line " " $j
+				print line, to, "main"
+				exit
+			}' "$1"
+		;;
+	esac
+}
+
+# Prints the entry for bookworm-backports; its format's file name ending goes to descriptor 3.
+backports_entry() {
+	local files file entry
+	# 'stable' and the like: some machines name the suite that way.
+	files=$(apt_entries | awk '$1 ~ /^(bookworm|oldstable|stable)$/ && $2 == "main" && !seen[$3]++ { print $3 }')
+	for file in $files; do
+		entry=$(copy_entry "$file" "bookworm oldstable stable" bookworm-backports)
+		[ -n "$entry" ] || continue
+		echo "$entry"
+		case "$file" in *.sources) echo sources ;; *) echo list ;; esac >&3
+		return 0
+	done
+	return 1
+}
+
+add_backports() {
+	local entry kind parts file
+	apt_entries | grep -q '^bookworm-backports main ' && return 0
+	parts=$(apt-config shell P Dir::Etc::sourceparts/d)
+	parts=${parts#*\'} parts=${parts%\'*}
+	kind=$(backports_entry 3>&1 >/dev/null) ||
+		die "apt: none of its sources serves 'bookworm main' over a network: add that source and bookworm-backports to $parts"
+	entry=$(backports_entry 3>/dev/null)
+	file=${parts%/}/arenite-backports.$kind
+	echo "$entry" >"$file"
+	added=$file
+	say "added bookworm-backports from the mirror that serves bookworm: $file"
+}
+
+apt_update() {
+	apt-get -q update </dev/null >&2 || say "apt-get update: failed for some source (above): going on with what apt has"
+}
+
+install_missing() {
+	local wanted name added=''
+	[ "$(id -u)" -eq 0 ] || die "not installed, or too old: $1: installing needs root: sudo make deps"
+	! debian 12 || add_backports
+	apt_update
+	wanted=
+	for name in $1; do
+		if debian 12 && [[ " $backported " == *" $name "* ]]; then
+			if ! apt-cache madison "$name" | grep -q bookworm-backports; then
+				[ -z "$added" ] || rm -f "$added"
+				die "$name: apt found no bookworm-backports: the mirror may not carry it${added:+ ($added removed again)};" \
+					"add a source that does, then run this again"
+			fi
+			name=$name/bookworm-backports
+		fi
+		wanted="$wanted $name"
+	done
+	say "installing:$wanted"
+	# An apt-daily run of a fresh machine may hold the lock for a while.
+	# shellcheck disable=SC2086
+	DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends \
+		$wanted </dev/null >&2 || die "apt-get could not install:$wanted: its messages above say why; then run this again"
+}
+
+case "${1:-}" in
+'') ;;
+--list)
+	needs | awk '{ print $1 }'
+	exit 0
+	;;
+--backports)
+	backports_entry 3>/dev/null || die "apt: none of its sources serves 'bookworm main' over a network"
+	exit 0
+	;;
 *)
-	say "this is '${PRETTY_NAME:-unknown}', not Debian 12 or 13: trying its own packages"
-	suite=
+	say "'$1': not an option: there are --list and --backports"
+	exit 2
 	;;
 esac
 
-installed() { dpkg-query -W -f '${Version}\n' "$1" 2>/dev/null | head -n 1; }
-
-missing=
-for p in $base_pkgs $peer_pkgs; do
-	[ -n "$(installed "$p")" ] || missing="$missing $p"
-done
-need_backports=
-if ! dpkg --compare-versions "$(installed libbpf-dev)" ge $min_libbpf ||
-	! dpkg --compare-versions "$(installed linux-libc-dev)" ge $min_uapi ||
-	[ -z "$(installed bpftool)" ] ||
-	! dpkg --compare-versions "$(installed bpftool)" ge 7.4; then
-	need_backports=$backport_pkgs
+if debian 12 || debian 13; then
+	missing=$(missing_packages | tr '\n' ' ')
+	[ -n "$missing" ] || exit 0
+	install_missing "${missing% }"
+	missing=$(missing_packages | tr '\n' ' ')
+	[ -z "$missing" ] || die "still missing, or too old, after the install: ${missing% }: is a version pinned in /etc/apt/preferences.d?"
+	say "all there"
+else
+	missing=$(missing_things | tr '\n' ' ')
+	[ -z "$missing" ] ||
+		die "this is neither Debian 12 nor 13, so nothing is installed; still needed, by their Debian names: ${missing% }"
 fi
-[ -n "$missing$need_backports" ] || exit 0
-
-if [ "$(id -u)" -ne 0 ]; then
-	say "missing:$missing $need_backports"
-	say "run it as root: sudo make deps"
-	exit 1
-fi
-
-# The mirror that apt already uses for the release's own suite, deb822 or one-line format.
-mirror_of_release() {
-	awk '
-		FILENAME ~ /\.sources$/ {
-			if ($1 == "URIs:") uri = $2
-			if ($1 == "Suites:" && ($2 == "'"$1"'")) { print uri; exit }
-			next
-		}
-		$1 == "deb" {
-			i = 2
-			if ($2 ~ /^\[/) { while ($i !~ /\]$/) i++; i++ }
-			if ($(i + 1) == "'"$1"'") { print $i; exit }
-		}' /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null
-}
-
-export DEBIAN_FRONTEND=noninteractive
-if [ -n "$suite" ] && [ -n "$need_backports" ] &&
-	! grep -rqs "$suite" /etc/apt/sources.list /etc/apt/sources.list.d --include='*.list' --include='*.sources'; then
-	mirror=$(mirror_of_release bookworm)
-	if [ -z "$mirror" ]; then
-		say "no apt source for 'bookworm' found to derive $suite from; add $suite by hand"
-		exit 1
-	fi
-	echo "deb $mirror $suite main" >/etc/apt/sources.list.d/arenite-backports.list
-	say "added $suite"
-fi
-
-apt-get -q update >&2
-# shellcheck disable=SC2086
-[ -z "$missing" ] || apt-get -q install -y --no-install-recommends $missing >&2
-# shellcheck disable=SC2086
-[ -z "$need_backports" ] ||
-	apt-get -q install -y --no-install-recommends ${suite:+-t $suite} $need_backports >&2

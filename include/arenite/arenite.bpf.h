@@ -54,13 +54,21 @@ __u64 arn__copy(__u64 to, __u64 from, __u64 bytes);
 /* A loop in the kernel has a bound (250 ms): the largest objects take several calls. */
 #define ARN_LONG_TURNS 32
 
+/* A hit in this CPU's cache stands in the program itself; ARN_NO_INLINE makes every call a call. */
+#ifndef ARN_NO_INLINE
+#include "../../src/bpf/inline_bpf.h"
+#else
+#define arn_malloc_inline arn__malloc
+#define arn_free_inline	  arn__free
+#endif
+
 /*
  * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
  * used up (but for what other CPUs cache), the size is above half the arena, or there is no heap.
  */
 static inline __attribute__((always_inline)) void __arena *arn_malloc(__u64 size)
 {
-	return (void __arena *)arn__malloc(size);
+	return (void __arena *)arn_malloc_inline(size);
 }
 
 /* The same, zeroed; NULL also when n * size overflows. */
@@ -86,7 +94,7 @@ static inline __attribute__((always_inline)) void __arena *arn_aligned_alloc(__u
 /* 0, or -EINVAL for what is not an allocated object (counted; nothing changed).  NULL is nothing. */
 static inline __attribute__((always_inline)) int arn_free(void __arena *ptr)
 {
-	return arn__free((__u64)ptr);
+	return arn_free_inline((__u64)ptr);
 }
 
 /* Bytes usable at ptr; 0 if it is no object. */

@@ -123,16 +123,25 @@ struct arn_mag {
 	__u32 obj[ARN_MAG_OBJS];
 };
 
-/* A slot's cache of one class: two magazines (Bonwick 2001).  n and prev_n live here while held. */
+/*
+ * A slot's cache of one class: two magazines (Bonwick 2001).  n and prev_n live here while held.
+ * Whoever works on the cache has n in its hands, and here stands ARN_CACHE_BUSY, with or without n.
+ */
+#define ARN_CACHE_BUSY 0x80000000u
+
 struct arn_cache {
-	__u32 busy; /* set by the owner for the few instructions of a pop or push */
-	__u32 n;
+	__u32 n; /* objects in the loaded magazine, or busy */
 	__u32 cap; /* of the loaded magazine; 0 while there is none */
 	__u32 loaded; /* offsets of magazines, 0: none */
 	__u32 prev;
 	__u32 prev_n;
 	__u32 parked; /* a magazine whose push to the depot gave up */
 	__u32 parked_n;
+	__u32 near_n; /* magazines in near_full, as far as the owner knows */
+	__u64 near_full; /* the slot's own part of the depot: stacks like the class's */
+	__u64 near_empty;
+	__u32 near_empty_n;
+	__u32 reserved[3];
 };
 
 #define ARN_INTENT_LEVELS 8
@@ -149,7 +158,7 @@ struct arn_slot {
 	__u64 reader[ARN_READER_WORDS];
 	__u64 reserved1[8];
 	struct arn_cache cache[ARN_CLASSES];
-	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 32) / 8]; /* waiting magazines, per-CPU objects */
+	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64) / 8]; /* waiting magazines, per-CPU objects */
 };
 
 /* One class.  Written once. */
@@ -159,7 +168,8 @@ struct arn_class {
 	__u16 npages; /* of a slab */
 	__u16 nobj; /* in a slab */
 	__u16 align; /* of a slab, in pages */
-	__u32 reserved;
+	__u16 near; /* full magazines that a slot keeps to itself */
+	__u16 reserved;
 };
 
 /* Head of a lock-free stack of magazines: index (24 bits, offset >> 9) and tag (40 bits). */
@@ -203,12 +213,14 @@ struct arn_root {
 	__u64 base; /* user-space address of offset 0; 4 GiB-aligned */
 	__u32 version;
 	__u32 flags;
-	__u32 state_bias; /* state byte of offset o: state_bias + (o >> 4), modulo 2^32 */
+	__u32 state_bias; /* state byte of offset o: state_bias + (o >> 4) */
 	__u32 page_bias; /* descriptor of page p: page_bias + p * sizeof(struct arn_page) */
 	__u32 first_page; /* index of the first heap page */
 	__u32 npages; /* heap pages that the arena has room for */
 	__u32 ncpus; /* slots below this are CPUs' */
 	__u32 nslots;
+	__u32 first_granule; /* of the first heap page */
+	__u32 ngranules;
 	__u64 arena_bytes;
 
 	/* line 1: geometry of the mapping */
@@ -221,7 +233,8 @@ struct arn_root {
 	__u64 epoch; /* reserved for grace periods */
 	__u64 rcu_seq; /* reserved for grace periods */
 	__u64 percpu_off; /* reserved for per-CPU areas */
-	__u64 globals_off; /* where they lie */
+	__u32 globals_off; /* where they lie */
+	__u32 slots_used; /* slots below this have been owned */
 
 	/* line 2: the one lock, for slabs and page runs */
 	__u32 lock; /* owner's slot + 1 */
@@ -255,7 +268,7 @@ struct arn_root {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct arn_page) == 64, "descriptors are indexed by shift");
 _Static_assert(sizeof(struct arn_mag) == 512, "a magazine's index is its offset >> 9");
-_Static_assert(sizeof(struct arn_cache) == 32, "two caches a line");
+_Static_assert(sizeof(struct arn_cache) == 64, "a cache a line");
 _Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by shift");
 _Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");

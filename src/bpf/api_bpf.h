@@ -39,7 +39,7 @@ __weak __u32 arn__bypass(__u32 cls)
 
 	arn_name_arena();
 	arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
-	return cls < ARN_CLASSES ? arn_depot_one(ARN_HERE, r, cls) : 0;
+	return cls < ARN_CLASSES ? arn_depot_one(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
 }
 
 __weak int arn__more_slabs(__u32 cls)
@@ -138,7 +138,7 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 		return 0;
 	if (bypass)
 		off = arn__bypass(cls);
-	else if (cls < ARN_CLASSES && !arn_depot_has(&r->depot[cls].empty))
+	else if (cls < ARN_CLASSES && !arn_has_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls))
 		arn__more_mags(cls);
 	for (turn = arn_opaque(0u); !off && turn < 3 && arn_may_loop; turn++) {
 		if (turn == 0 && arn_load_relaxed(&r->pending))
@@ -255,9 +255,10 @@ __weak int arn__spill(__u32 cls, __u32 off)
 	arn_name_arena();
 	if (cls >= ARN_CLASSES)
 		return -ARN_EINVAL;
-	if (!arn_load_relaxed(&arn_cache(ARN_HERE, slot, cls)->busy) && arn_more_mags(ARN_HERE, r, slot, cls) &&
-	    arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, slot, cls), cls, off))
+	if (!(arn_load_relaxed(&arn_cache(ARN_HERE, slot, cls)->n) & ARN_CACHE_BUSY) && arn_more_mags(ARN_HERE, r, slot, cls) &&
+	    arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, slot, cls), cls, off, arn_state(ARN_HERE, r, off)))
 		return 0;
+	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
 	arn_slab_put(ARN_HERE, r, off);
 	return 0;
 }
@@ -278,9 +279,8 @@ __weak int arn__free(__u64 ptr)
 		arn__free_large(ptr);
 		return arn__settle();
 	}
-	*arn_state(ARN_HERE, r, off) = 0;
 	if (arn_unlikely(!arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1), st - 1,
-					 off)))
+					 off, arn_state(ARN_HERE, r, off))))
 		return arn__spill(st - 1, off);
 	return 0;
 }

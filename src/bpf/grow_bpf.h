@@ -69,7 +69,7 @@ __weak int arn__grow(void)
 __weak int arn_reserve(__u64 bytes)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u64 want = (bytes + ARN_PAGE_SIZE - 1) >> ARN_PAGE_SHIFT;
+	__u64 want = (bytes >> ARN_PAGE_SHIFT) + !!(bytes & (ARN_PAGE_SIZE - 1));
 	int i, err;
 
 	arn_name_arena();

@@ -13,6 +13,7 @@
 #endif
 
 #define arn_inline  inline __attribute__((always_inline))
+#define arn_cold    arn_inline /* a call would be a frame more of the user's eight */
 #define arn_subprog __attribute__((noinline, unused))
 
 /* vmlinux.h of bpftool 7.5 and later brings kfunc prototypes, which these would clash with. */
@@ -78,22 +79,22 @@ volatile __u32 arn__nought __weak;
  * the two; turning preemption off around them costs two calls more (17 ns against 6 on Zen 3 with
  * return thunks).  ARN_TEST_NO_GUARD is for the tests that show the difference.
  */
-static arn_inline _Bool arn_claim(__u32 __arena *busy)
+static arn_inline __u32 arn_claim(__u32 __arena *n)
 {
 #ifdef ARN_TEST_NO_GUARD
-	if (*(volatile __u32 __arena *)busy)
-		return 0;
-	*(volatile __u32 __arena *)busy = 1;
-	return 1;
+	__u32 was = *(volatile __u32 __arena *)n;
+
+	*(volatile __u32 __arena *)n = ARN_CACHE_BUSY;
+	return was;
 #else
-	return !__sync_lock_test_and_set(busy, 1);
+	return __sync_lock_test_and_set(n, ARN_CACHE_BUSY);
 #endif
 }
 
-static arn_inline void arn_unclaim(__u32 __arena *busy)
+static arn_inline void arn_unclaim(__u32 __arena *n, __u32 value)
 {
 	asm volatile("" : : : "memory");
-	*(volatile __u32 __arena *)busy = 0;
+	*(volatile __u32 __arena *)n = value;
 }
 
 static arn_inline void arn_pin_enter(void)
@@ -127,13 +128,12 @@ static arn_inline void arn_relax(__u32 i)
 #define arn_inc64_relaxed(p)	((void)__sync_fetch_and_add((__u64 __arena *)(p), 1ULL))
 
 /*
- * An or without a result is unordered on arm64, and with one the x86 JIT refuses it: before it, 0 is
- * added, and the result used, or clang would make that one unordered too.
+ * An or without a result is unordered on arm64, and with one the x86 JIT refuses it: before it, a
+ * compare-and-swap that changes nothing.  (Clang makes an or of an addition of 0.)
  */
 #define arn_or64_full(p, v)                                                             \
 	do {                                                                            \
-		__u64 arn__was = __sync_fetch_and_add((__u64 __arena *)(p), 0ULL);      \
-		asm volatile("" : : "r"(arn__was));                                     \
+		(void)arn_cas64_full(p, 0ULL, 0ULL);                                    \
 		(void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v));            \
 	} while (0)
 

@@ -25,29 +25,26 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 				     arn_vec out)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 n, i, off, got = 0, state = r->state_bias, mag;
+	__u32 n, i, off, got, state = r->state_bias, mag;
 	__u64 base = r->base;
 
-	if (arn_likely(arn_claim(&c->busy))) {
-		n = c->n;
-		if (!n)
-			n = arn_cache_load(b, r, c, cls);
-		if (n > ARN_MAG_OBJS)
-			n = 0;
-		got = n < want ? n : want;
-		mag = c->loaded;
-		for (i = arn_opaque(0u); i < got && arn_may_loop; i++) {
-			n--;
-			off = arn_load_relaxed(&arn_mag(b, mag)->obj[n & 127]);
-			arn_vec_set(out, i, base | off);
-			arn_store_relaxed(arn_ptr(b, __u8, state + (off >> ARN_GRANULE_SHIFT)), cls + 1);
-		}
-		got = i;
-		if (got)
-			arn_store_relaxed(&c->n, n);
-		arn_unclaim(&c->busy);
+	n = arn_claim(&c->n);
+	if (arn_unlikely(n & ARN_CACHE_BUSY))
+		return 0;
+	if (!n)
+		n = arn_cache_load(b, r, c, cls);
+	if (n > ARN_MAG_OBJS)
+		n = 0;
+	got = n < want ? n : want;
+	mag = c->loaded;
+	for (i = arn_opaque(0u); i < got && arn_may_loop; i++) {
+		n--;
+		off = arn_load_relaxed(&arn_mag(b, mag)->obj[n & 127]);
+		arn_vec_set(out, i, base | off);
+		arn_store_relaxed(arn_ptr(b, __u8, state + (off >> ARN_GRANULE_SHIFT)), cls + 1);
 	}
-	return got;
+	arn_unclaim(&c->n, n);
+	return i;
 }
 
 /*
@@ -57,33 +54,35 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
 {
 	struct arn_cache __arena *c;
-	__u32 n, i, off, got = 0, cls, st, why, mag, cap;
+	__u32 n, i, off, cls, st, why, mag, cap;
 
 	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
 	cls = st - 1;
 	if (cls >= ARN_CLASSES)
 		return 0;
 	c = arn_cache(b, slot, cls);
-	if (arn_likely(arn_claim(&c->busy))) {
-		n = c->n;
-		if (n < c->cap || arn_cache_unload(b, r, c, cls)) {
-			cap = c->cap;
-			n = n >= cap ? 0 : n;
-			mag = c->loaded;
-			for (i = arn_opaque(0u); i < want && n < cap && arn_may_loop; i++) {
-				off = arn_object(b, r, arn_vec_get(v, i), &st, &why);
-				if (st != cls + 1)
-					break;
-				arn_store_relaxed(arn_state(b, r, off), 0);
-				arn_store_relaxed(&arn_mag(b, mag)->obj[n & 127], off);
-				n++;
-			}
-			got = i;
-			arn_store_relaxed(&c->n, n);
+	n = arn_claim(&c->n);
+	if (arn_unlikely(n & ARN_CACHE_BUSY))
+		return 0;
+	if (n >= c->cap) {
+		if (!arn_cache_unload(b, r, c, cls, n)) {
+			arn_unclaim(&c->n, n);
+			return 0;
 		}
-		arn_unclaim(&c->busy);
+		n = 0;
 	}
-	return got;
+	cap = c->cap;
+	mag = c->loaded;
+	for (i = arn_opaque(0u); i < want && n < cap && arn_may_loop; i++) {
+		off = arn_object(b, r, arn_vec_get(v, i), &st, &why);
+		if (st != cls + 1)
+			break;
+		arn_store_relaxed(arn_state(b, r, off), 0);
+		arn_store_relaxed(&arn_mag(b, mag)->obj[n & 127], off);
+		n++;
+	}
+	arn_unclaim(&c->n, n);
+	return i;
 }
 
 #endif

@@ -293,23 +293,28 @@ static inline int arn_check_mag(struct arn_checker *c, __u32 cls, __u32 m, __u32
 	return 0;
 }
 
+static inline int arn_check_stack(struct arn_checker *c, __u32 cls, __u64 head, _Bool empty)
+{
+	__u32 m, n;
+
+	for (m = (__u32)(head & ARN_STACK_IDX_MASK) << ARN_MAG_SHIFT; m; m = arn_mag(c->b, m)->next << ARN_MAG_SHIFT) {
+		n = arn_mag(c->b, m)->n;
+		if (!n != empty)
+			return arn_wrong(c, empty ? "depot: an empty magazine with objects" : "depot: a full magazine without",
+					 m, n, 0);
+		if (arn_check_mag(c, cls, m, n))
+			return -1;
+	}
+	return 0;
+}
+
 static inline int arn_check_depot(struct arn_checker *c, __u32 cls)
 {
 	struct arn_root *r = arn_root(c->b);
-	__u64 *head[2] = { &r->depot[cls].full, &r->depot[cls].empty };
-	__u32 m, i, n;
+	__u32 m;
 
-	for (i = 0; i < 2; i++) {
-		for (m = (__u32)(*head[i] & ARN_STACK_IDX_MASK) << ARN_MAG_SHIFT; m;
-		     m = arn_mag(c->b, m)->next << ARN_MAG_SHIFT) {
-			n = arn_mag(c->b, m)->n;
-			if (!n != !!i)
-				return arn_wrong(c, i ? "depot: an empty magazine with objects" : "depot: a full magazine without",
-						 m, n, 0);
-			if (arn_check_mag(c, cls, m, n))
-				return -1;
-		}
-	}
+	if (arn_check_stack(c, cls, r->depot[cls].full, 0) || arn_check_stack(c, cls, r->depot[cls].empty, 1))
+		return -1;
 	for (m = r->depot[cls].retiring; m; m = arn_mag(c->b, m)->tag)
 		if (arn_check_mag(c, cls, m, 0))
 			return -1;
@@ -325,10 +330,14 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 		struct arn_cache *k = arn_cache(c->b, slot, cls);
 		__u64 where = ARN_SLOTS_OFF + ((__u64)slot << ARN_SLOT_SHIFT);
 
-		if (k->busy)
+		if (k->n & ARN_CACHE_BUSY)
 			return arn_wrong(c, "slot: busy on a heap at rest", where, cls, 0);
 		if ((!k->loaded && k->n) || (!k->prev && k->prev_n) || (!k->parked && k->parked_n))
 			return arn_wrong(c, "slot: objects without a magazine", where, cls, 0);
+		if ((k->near_full || k->near_empty) && slot >= r->slots_used)
+			return arn_wrong(c, "slot: magazines near one that nobody owned", where, slot, r->slots_used);
+		if (arn_check_stack(c, cls, k->near_full, 0) || arn_check_stack(c, cls, k->near_empty, 1))
+			return -1;
 		if ((k->loaded && arn_check_mag(c, cls, k->loaded, k->n)) ||
 		    (k->prev && arn_check_mag(c, cls, k->prev, k->prev_n)) ||
 		    (k->parked && arn_check_mag(c, cls, k->parked, k->parked_n)))

@@ -25,15 +25,10 @@ static arn_inline __u8 __arena *arn_state(arn_base b, struct arn_root __arena *r
 	return arn_ptr(b, __u8, r->state_bias + (off >> ARN_GRANULE_SHIFT));
 }
 
-static arn_inline struct arn_cache __arena *arn_cache(arn_base b, __u32 slot, __u32 cls)
-{
-	return &arn_slot(b, slot)->cache[cls];
-}
-
-/* Runs of a large object, or a class's smallest natural alignment. */
+/* Pages of a large object; an aligned one of 0 bytes counts as 1. */
 static arn_inline __u32 arn_large_pages(__u64 size)
 {
-	return (__u32)((size + ARN_PAGE_SIZE - 1) >> ARN_PAGE_SHIFT);
+	return (__u32)((size + !size + ARN_PAGE_SIZE - 1) >> ARN_PAGE_SHIFT);
 }
 
 /* Pages in root.pending are looked after; whoever is about to ask slabs or runs does this first. */
@@ -72,6 +67,20 @@ static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, _
 	return pg != 0;
 }
 
+/* An empty magazine, from near or far; 0: none. */
+static arn_inline __u32 arn_empty_mag(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	if (slot == ARN_NO_SLOT)
+		return arn_depot_pop(b, &r->depot[cls].empty);
+	return arn_take_empty(b, &r->depot[cls], arn_cache(b, slot, cls));
+}
+
+static arn_inline _Bool arn_has_empty_mag(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	return arn_depot_has(&r->depot[cls].empty) ||
+	       (slot != ARN_NO_SLOT && arn_depot_has(&arn_cache(b, slot, cls)->near_empty));
+}
+
 /*
  * The depot had nothing for a class: fills a magazine from the slabs in one visit, hands it to the
  * depot and returns one object, or 0: the slabs are spent.  Without an empty magazine takes just one.
@@ -80,7 +89,7 @@ static arn_inline __u32 arn_refill(arn_base b, struct arn_root __arena *r, __u32
 {
 	__u32 m, n, want, head, off = 0, i;
 
-	m = arn_depot_pop(b, &r->depot[cls].empty);
+	m = arn_empty_mag(b, r, slot, cls);
 	want = m ? r->cls[cls].cap : 1;
 	if (want > ARN_MAG_OBJS)
 		want = ARN_MAG_OBJS;
@@ -143,24 +152,24 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 m[3], n[3], i;
+	__u32 m[3], n[3], count, i;
 
-	if (!arn_claim(&c->busy))
+	count = arn_claim(&c->n);
+	if (count & ARN_CACHE_BUSY)
 		return 0;
 	m[0] = c->loaded;
-	n[0] = c->n;
+	n[0] = count;
 	m[1] = c->prev;
 	n[1] = c->prev_n;
 	m[2] = c->parked;
 	n[2] = c->parked_n;
 	arn_store_relaxed(&c->cap, 0);
 	arn_store_relaxed(&c->loaded, 0);
-	arn_store_relaxed(&c->n, 0);
 	arn_store_relaxed(&c->prev, 0);
 	arn_store_relaxed(&c->prev_n, 0);
 	arn_store_relaxed(&c->parked, 0);
 	arn_store_relaxed(&c->parked_n, 0);
-	arn_unclaim(&c->busy);
+	arn_unclaim(&c->n, 0);
 	for (i = 0; i < 3; i++) {
 		if (!m[i])
 			continue;
@@ -168,13 +177,41 @@ static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, 
 	}	return 1;
 }
 
-/* The depot's objects of a class go back to the slabs. */
+/* What lies near a slot goes to the class's stacks: its owner leaves. */
+static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	struct arn_cache __arena *c = arn_cache(b, slot, cls);
+	__u32 m;
+
+	while ((m = arn_depot_pop(b, &c->near_full)) && arn_may_loop)
+		arn_depot_give(b, r, cls, m, arn_mag_count(b, m));
+	while ((m = arn_depot_pop(b, &c->near_empty)) && arn_may_loop)
+		arn_depot_give(b, r, cls, m, 0);
+}
+
+/*
+ * The depot's objects of a class go back to the slabs: the class's own, and those that lie near one
+ * slot, whoever's.  Empty magazines from near a slot go to the class's stack.
+ */
 static arn_inline void arn_depot_drain(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
-	__u32 m, n, i;
+	__u32 m, n, i, slot = arn_opaque(0u), slots = arn_load_relaxed(&r->slots_used);
 
+	if (slots > r->nslots)
+		slots = r->nslots;
 	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
-		m = arn_depot_pop(b, &r->depot[cls].full);
+		m = 0;
+		if (slot < slots) {
+			m = arn_depot_pop(b, &arn_cache(b, slot, cls)->near_full);
+			if (!m)
+				m = arn_depot_pop(b, &arn_cache(b, slot, cls)->near_empty);
+			if (!m) {
+				slot++;
+				continue;
+			}
+		}
+		if (!m)
+			m = arn_depot_pop(b, &r->depot[cls].full);
 		if (!m)
 			break;
 		n = arn_mag_flush(b, r, m, arn_mag_count(b, m));
@@ -303,11 +340,15 @@ static arn_inline __u32 arn_object(arn_base b, struct arn_root __arena *r, __u64
 
 	*st = 0;
 	*why = ARN_FAIL_FOREIGN;
-	if ((ptr >> 32 && (ptr ^ r->base) >> 32) || !arn_page_valid(r, off >> ARN_PAGE_SHIFT))
+	if (arn_unlikely(ptr >> 32 && (ptr ^ r->base) >> 32))
 		return 0;
-	*why = ARN_FAIL_MISALIGNED;
-	if (off & ((1u << ARN_GRANULE_SHIFT) - 1))
+	/* Rotated, a misaligned offset is a granule beyond any heap: one comparison for both. */
+	if (arn_unlikely((off >> ARN_GRANULE_SHIFT | off << (32 - ARN_GRANULE_SHIFT)) - r->first_granule >=
+			 r->ngranules)) {
+		if (arn_page_valid(r, off >> ARN_PAGE_SHIFT))
+			*why = ARN_FAIL_MISALIGNED;
 		return 0;
+	}
 #ifdef ARN_UNMAPPED_FAULTS
 	*why = ARN_FAIL_FOREIGN;
 	if (arn_load_relaxed(arn_dir(b, off >> ARN_CHUNK_SHIFT)) != ARN_CHUNK_MAPPED)
@@ -338,6 +379,7 @@ static arn_inline __u32 arn_class_aligned(struct arn_root __arena *r, __u64 size
 
 	if (size > ARN_MAX_CLASSED || align > ARN_MAX_CLASSED)
 		return ARN_CLASSES;
+	size += !size;
 	cls = arn_class_of(r, size);
 	if (cls >= ARN_CLASSES || !(r->cls[cls].size & (align - 1)))
 		return cls;

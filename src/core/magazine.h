@@ -8,13 +8,17 @@
  *   | prev   |     magazines ->  v
  *   +--------+                  empty -> [m]->[m]
  *
- * A pop or push touches only the slot: under the guard, with busy set.  Whoever finds busy set (an
- * interrupt, an NMI, a signal handler on the interrupted owner) goes past the cache: to the depot to
- * allocate, to the slab to free.  There is no atomic instruction on that path.
+ * A pop or push touches only the slot, between claim and unclaim of its count.  Whoever finds it busy
+ * (an interrupt, an NMI, a task that preempted another, a signal handler) goes past the cache: to the
+ * depot to allocate, to the slab to free.
  *
  * The depot's heads are {index, tag}: the tag counts every change, so a pop that slept between
  * reading the head and its compare-and-swap fails (ABA; Treiber 1986, IBM 1983).  Reading the link
  * of a magazine that somebody else has popped meanwhile is harmless: magazine pages stay readable.
+ *
+ * Each slot has two stacks of its own before the class's (near_full, near_empty), so that objects and
+ * magazines stay with the CPU whose caches know them; they are stacks like the others, and whoever
+ * reclaims memory empties them too.  near_n and near_empty_n only bound them, and may be off.
  *
  * An exchange needs no memory.  A push that gives up after ARN_DEPOT_TRIES parks the magazine in the
  * slot; the next exchange tries again before it does anything else.
@@ -30,6 +34,11 @@
 static arn_inline struct arn_slot __arena *arn_slot(arn_base b, __u32 slot)
 {
 	return arn_ptr(b, struct arn_slot, ARN_SLOTS_OFF + (slot << ARN_SLOT_SHIFT));
+}
+
+static arn_inline struct arn_cache __arena *arn_cache(arn_base b, __u32 slot, __u32 cls)
+{
+	return &arn_slot(b, slot)->cache[cls];
 }
 
 static arn_inline struct arn_mag __arena *arn_mag(arn_base b, __u32 off)
@@ -95,22 +104,65 @@ static arn_inline __u32 arn_mag_count(arn_base b, __u32 off)
 	return n > ARN_MAG_OBJS ? 0 : n;
 }
 
-/* The owner's, under the guard: a parked magazine goes to the depot.  Is the parking place free? */
+/* A magazine from the slot's own stack, else from the class's; 0: none. */
+static arn_inline __u32 arn_take_full(arn_base b, struct arn_depot __arena *d, struct arn_cache __arena *c)
+{
+	__u32 m = arn_depot_pop(b, &c->near_full), n = arn_load_relaxed(&c->near_n);
+
+	arn_store_relaxed(&c->near_n, m && n ? n - 1 : 0);
+	return m ? m : arn_depot_pop(b, &d->full);
+}
+
+static arn_inline __u32 arn_take_empty(arn_base b, struct arn_depot __arena *d, struct arn_cache __arena *c)
+{
+	__u32 m = arn_depot_pop(b, &c->near_empty), n = arn_load_relaxed(&c->near_empty_n);
+
+	arn_store_relaxed(&c->near_empty_n, m && n ? n - 1 : 0);
+	return m ? m : arn_depot_pop(b, &d->empty);
+}
+
+/* The other way round.  False: both pushes gave up. */
+static arn_inline _Bool arn_put_full(arn_base b, struct arn_depot __arena *d, struct arn_cache __arena *c, __u32 near,
+				     __u32 m, __u32 n)
+{
+	__u32 have = arn_load_relaxed(&c->near_n);
+
+	if (have < near) {
+		arn_store_relaxed(&c->near_n, have + 1);
+		return arn_depot_push(b, &c->near_full, m, n, ARN_DEPOT_TRIES);
+	}
+	return arn_depot_push(b, &d->full, m, n, ARN_DEPOT_TRIES);
+}
+
+static arn_inline _Bool arn_put_empty(arn_base b, struct arn_depot __arena *d, struct arn_cache __arena *c, __u32 near,
+				      __u32 m)
+{
+	__u32 have = arn_load_relaxed(&c->near_empty_n);
+
+	if (have < near) {
+		arn_store_relaxed(&c->near_empty_n, have + 1);
+		return arn_depot_push(b, &c->near_empty, m, 0, ARN_DEPOT_TRIES);
+	}
+	return arn_depot_push(b, &d->empty, m, 0, ARN_DEPOT_TRIES);
+}
+
+/* Claimed: a parked magazine goes to the depot.  Is the parking place free? */
 static arn_inline _Bool arn_unpark(arn_base b, struct arn_depot __arena *d, struct arn_cache __arena *c)
 {
 	if (arn_likely(!c->parked))
 		return 1;
 	if (!arn_depot_push(b, c->parked_n ? &d->full : &d->empty, c->parked, c->parked_n, ARN_DEPOT_TRIES))
 		return 0;
-	c->parked = 0;
+	arn_store_relaxed(&c->parked, 0);
+	arn_store_relaxed(&c->parked_n, 0);
 	return 1;
 }
 
 /*
- * Under the guard, loaded is spent: makes a magazine with objects the loaded one.  Returns how many
- * it holds; 0: the depot has none.
+ * Claimed, and loaded is spent: makes a magazine with objects the loaded one.  Returns how many it
+ * holds; 0: the depot has none.
  */
-static arn_inline __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls)
+static arn_cold __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
 	__u32 m = c->loaded, spare = c->prev, n = c->prev_n;
@@ -119,17 +171,17 @@ static arn_inline __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, s
 		c->loaded = spare;
 		c->prev = m;
 		arn_store_relaxed(&c->prev_n, 0);
-		return n;
+		return n > ARN_MAG_OBJS ? 0 : n;
 	}
 	if (!arn_unpark(b, d, c))
 		return 0;
-	m = arn_depot_pop(b, &d->full);
+	m = arn_take_full(b, d, c);
 	if (!m)
 		return 0;
 	n = arn_mag_count(b, m);
 	if (c->loaded) {
 		c->prev = c->loaded;
-		if (spare && !arn_depot_push(b, &d->empty, spare, 0, ARN_DEPOT_TRIES)) {
+		if (spare && !arn_put_empty(b, d, c, r->cls[cls].near, spare)) {
 			c->parked_n = 0;
 			c->parked = spare;
 		}
@@ -139,29 +191,29 @@ static arn_inline __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, s
 	return n;
 }
 
-/* Under the guard, loaded is full: makes an empty magazine the loaded one; 0: the depot has none. */
-static arn_inline _Bool arn_cache_unload(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c,
-					 __u32 cls)
+/* Claimed, and loaded (n objects) is full: makes an empty magazine the loaded one; 0: there is none. */
+static arn_cold _Bool arn_cache_unload(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
+				       __u32 n)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
-	__u32 m, full = c->prev, n = c->prev_n;
+	__u32 m, full = c->prev, full_n = c->prev_n;
 
-	if (full && !n) {
+	if (full && !full_n) {
 		c->prev = c->loaded;
-		arn_store_relaxed(&c->prev_n, c->n);
+		arn_store_relaxed(&c->prev_n, n);
 		c->loaded = full;
 		return 1;
 	}
 	if (!arn_unpark(b, d, c))
 		return 0;
-	m = arn_depot_pop(b, &d->empty);
+	m = arn_take_empty(b, d, c);
 	if (!m)
 		return 0;
 	if (c->loaded) {
 		c->prev = c->loaded;
-		arn_store_relaxed(&c->prev_n, c->n);
-		if (full && !arn_depot_push(b, &d->full, full, n, ARN_DEPOT_TRIES)) {
-			c->parked_n = n;
+		arn_store_relaxed(&c->prev_n, n);
+		if (full && !arn_put_full(b, d, c, r->cls[cls].near, full, full_n)) {
+			c->parked_n = full_n;
 			c->parked = full;
 		}
 	}
@@ -170,54 +222,64 @@ static arn_inline _Bool arn_cache_unload(arn_base b, struct arn_root __arena *r,
 	return 1;
 }
 
-/* Pops one object of a class from the slot's cache.  Returns its offset, or 0. */
+/*
+ * Pops one object of a class from the slot's cache.  Returns its offset, or 0: spent, or (bypass) in
+ * use by whom this call interrupted.
+ */
 static arn_inline __u32 arn_cache_pop(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
 				      _Bool *bypass)
 {
-	__u32 off = 0, n;
+	__u32 n = arn_claim(&c->n), off;
 
-	*bypass = 0;
-	if (arn_likely(arn_claim(&c->busy))) {
-		n = c->n;
-		if (arn_unlikely(!n))
-			n = arn_cache_load(b, r, c, cls);
-		if (arn_likely(n)) {
-			n--;
-			off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n & 127]);
-			arn_store_relaxed(&c->n, n);
+	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
+		if (n & ARN_CACHE_BUSY) {
+			*bypass = 1;
+			return 0;
 		}
-		arn_unclaim(&c->busy);
-	} else {
-		*bypass = 1;
+		n = arn_cache_load(b, r, c, cls);
+		if (!n) {
+			arn_unclaim(&c->n, 0);
+			return 0;
+		}
 	}
+	off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n - 1]);
+	arn_unclaim(&c->n, n - 1);
 	return off;
 }
 
-/* Pushes a free object, whose state byte is at st, onto the slot's cache.  False: not taken. */
+/*
+ * Pushes an object onto the slot's cache and clears its state byte (at state), both or neither: until
+ * unclaimed nobody else can pop it.  False: the cache is in use, or wants a magazine.
+ */
 static arn_inline _Bool arn_cache_push(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
-				       __u32 off)
+				       __u32 off, __u8 __arena *state)
 {
-	_Bool done = 0;
-	__u32 n;
+	__u32 n = arn_claim(&c->n);
 
-	if (arn_likely(arn_claim(&c->busy))) {
-		n = c->n;
-		if (arn_likely(n < c->cap) || arn_cache_unload(b, r, c, cls)) {
-			n = arn_unlikely(n >= c->cap) ? 0 : n;
-			arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], off);
-			arn_store_relaxed(&c->n, n + 1);
-			done = 1;
+	if (arn_unlikely(n >= c->cap)) {
+		if (n & ARN_CACHE_BUSY)
+			return 0;
+		if (!arn_cache_unload(b, r, c, cls, n)) {
+			arn_unclaim(&c->n, n);
+			return 0;
 		}
-		arn_unclaim(&c->busy);
+		n = 0;
 	}
-	return done;
+	arn_store_relaxed(state, 0);
+	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], off);
+	arn_unclaim(&c->n, n + 1);
+	return 1;
 }
 
 /* Takes one object out of the depot, past the cache.  Returns its offset, or 0. */
-static arn_inline __u32 arn_depot_one(arn_base b, struct arn_root __arena *r, __u32 cls)
+static arn_inline __u32 arn_depot_one(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
-	__u32 m = arn_depot_pop(b, &r->depot[cls].full), n, off = 0;
+	__u32 m = 0, n, off = 0;
 
+	if (slot != ARN_NO_SLOT)
+		m = arn_depot_pop(b, &arn_cache(b, slot, cls)->near_full);
+	if (!m)
+		m = arn_depot_pop(b, &r->depot[cls].full);
 	if (!m)
 		return 0;
 	n = arn_mag_count(b, m);

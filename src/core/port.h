@@ -11,15 +11,17 @@
  *   arn_base          type of a heap's base: empty in BPF (an object has one arena), an address
  *                     on the host
  *   arn_ptr(b, T, o)  pointer to the T at offset o (32 bits; arithmetic on o wraps)
- *   arn_inline        a function that must be inlined; arn_subprog: a call of its own
+ *   arn_inline        a function that must be inlined; arn_subprog: a call of its own; arn_cold: off
+ *                     the fast path, a call where calls are cheap
  *   arn_may_loop      a loop's condition: false once the world's patience is at its end.  A loop
  *                     that carries it also carries a bound of its own.
  *   arn_opaque(x)     x, with the compiler unable to tell that it is a constant (the verifier
  *                     would explore a loop over constants turn by turn)
  *
- *   arn_claim(busy)   the guard of a slot's cache: true, and the caller has it to itself until
- *   arn_unclaim(busy)   unclaim, or false at once.  BPF: an atomic exchange, because preempted tasks
- *                     do not nest.  Host: plain accesses, because signal handlers do.
+ *   arn_claim(n)      the guard of a slot's cache: the count at n, and the caller has the cache to
+ *   arn_unclaim(n, v)   itself until it puts a count back; or something with ARN_CACHE_BUSY, at
+ *                     once.  BPF: an atomic exchange, because preempted tasks do not nest.  Host:
+ *                     plain accesses, because signal handlers do.
  *   arn_pin_enter/leave   from enter to leave nothing runs here but interrupts, so that a holder of
  *                     the slab lock is not preempted.  Not for sleeping.
  *   arn_relax(i)      the i-th turn of a spin loop
@@ -36,7 +38,8 @@
  *                     and lowers it without the address cast ("invalid mem access 'scalar'")
  *   arn_cas32_full(p, old, new)  arn_cas64_full(...)        -> value found
  *   arn_xchg32_full(p, v)        arn_xchg64_full(p, v)      -> value found
- *   arn_add32_full(p, v)         arn_add64_full(p, v)       -> value before
+ *   arn_add32_full(p, v)         arn_add64_full(p, v)       -> value before; v != 0 (clang makes an or of
+ *                                                             it, see below; compare-and-swap instead)
  *   arn_or64_full(p, v)          arn_inc64_relaxed(p)       -> nothing
  *   arn_barrier_compiler()       orders this slot against what nests on it
  *

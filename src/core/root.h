@@ -18,6 +18,7 @@ struct arn_geometry {
 	__u32 flags;
 };
 
+#define ARN_MAX_SLOTS (1u << 14) /* CPUs and user threads */
 #define ARN_ROUND_UP(x, to) (((x) + (to) - 1) / (to) * (to))
 
 /* Bytes from ARN_ROOT_OFF that are mapped before the first chunk: root, directory, CPU slots. */
@@ -26,34 +27,60 @@ static inline __u32 arn_root_bytes(const struct arn_geometry *g)
 	return ARN_ROUND_UP(ARN_SLOTS_OFF - ARN_ROOT_OFF + g->ncpus * ARN_SLOT_SIZE, 1u << g->sys_page_shift);
 }
 
+/* Where tables and heap lie: state and desc are offsets, first and heap count chunks. */
+struct arn_regions {
+	__u32 state, desc, first, heap;
+};
+
+/* As many heap chunks as there is room for, at the arena's end: so its upper half can be one object. */
+static inline struct arn_regions arn_regions(__u32 total, __u32 nslots)
+{
+	struct arn_regions g = { .state = ARN_ROUND_UP(ARN_SLOTS_OFF + nslots * ARN_SLOT_SIZE, ARN_CHUNK_SIZE) };
+
+	for (g.heap = total; g.heap; g.heap--) {
+		g.desc = g.state + g.heap * ARN_CHUNK_STATE_BYTES;
+		g.first = ARN_ROUND_UP(g.desc + g.heap * ARN_CHUNK_DESC_BYTES, ARN_CHUNK_SIZE) >> ARN_CHUNK_SHIFT;
+		if (g.first + g.heap <= total)
+			break;
+	}
+	g.first = total - g.heap;
+	return g;
+}
+
+static inline __u32 arn_regions_state_bias(const struct arn_regions *g)
+{
+	return g->state - (g->first << (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT));
+}
+
+static inline __u32 arn_regions_page_bias(const struct arn_regions *g)
+{
+	return g->desc - g->first * ARN_CHUNK_PAGES * (__u32)sizeof(struct arn_page);
+}
+
 /* 0; -EINVAL: the arena is too small for its tables. The memory from ARN_ROOT_OFF on is zero. */
 static inline int arn_root_init(arn_base b, const struct arn_geometry *g)
 {
 	struct arn_root *r = arn_root(b);
-	__u32 total = (__u32)(g->arena_bytes >> ARN_CHUNK_SHIFT), first, heap, state, desc;
+	struct arn_regions at = arn_regions((__u32)(g->arena_bytes >> ARN_CHUNK_SHIFT), g->nslots);
 
-	state = ARN_ROUND_UP(ARN_SLOTS_OFF + g->nslots * ARN_SLOT_SIZE, ARN_CHUNK_SIZE);
-	for (heap = total; heap; heap--) {
-		desc = state + heap * ARN_CHUNK_STATE_BYTES;
-		first = ARN_ROUND_UP(desc + heap * ARN_CHUNK_DESC_BYTES, ARN_CHUNK_SIZE) >> ARN_CHUNK_SHIFT;
-		if (first + heap <= total)
-			break;
-	}
-	if (!heap)
+	if (!at.heap)
 		return -ARN_EINVAL;
 	r->base = (__u64)(unsigned long)b;
 	r->version = ARN_LAYOUT_VERSION;
 	r->flags = g->flags;
 	r->arena_bytes = g->arena_bytes;
-	r->first_page = first << (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
-	r->npages = heap * ARN_CHUNK_PAGES;
-	r->state_bias = state - (first << (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT));
-	r->page_bias = desc - r->first_page * (__u32)sizeof(struct arn_page);
+	r->first_page = at.first * ARN_CHUNK_PAGES;
+	r->npages = at.heap * ARN_CHUNK_PAGES;
+	r->first_granule = r->first_page << (ARN_PAGE_SHIFT - ARN_GRANULE_SHIFT);
+	r->ngranules = r->npages << (ARN_PAGE_SHIFT - ARN_GRANULE_SHIFT);
+	r->state_bias = arn_regions_state_bias(&at);
+	r->page_bias = arn_regions_page_bias(&at);
 	r->ncpus = g->ncpus;
 	r->nslots = g->nslots;
+	r->slots_used = g->ncpus;
 	r->sys_page_shift = g->sys_page_shift;
 	r->meta_pages = arn_root_bytes(g) >> g->sys_page_shift;
-	r->grow_chunk = first;
+	r->grow_chunk = at.first;
 	arn_classes_init(r);
 	arn_xchg64_full(&r->magic, ARN_MAGIC);
 	return 0;
@@ -64,7 +91,7 @@ static inline int arn_root_init(arn_base b, const struct arn_geometry *g)
  */
 static inline const char *arn_root_wrong(arn_base b, const struct arn_root *r, __u64 arena_bytes)
 {
-	__u64 total = arena_bytes >> ARN_PAGE_SHIFT;
+	struct arn_regions at;
 
 	if (r->magic != ARN_MAGIC)
 		return "it holds no heap (no magic at 16 MiB)";
@@ -72,10 +99,11 @@ static inline const char *arn_root_wrong(arn_base b, const struct arn_root *r, _
 		return "its layout version is another one than this library's";
 	if (r->base != (__u64)(unsigned long)b || r->arena_bytes != arena_bytes)
 		return "its root names another address or size";
-	if (r->nslots > (1u << 14) || r->ncpus > r->nslots || r->first_page < (ARN_SLOTS_OFF >> ARN_PAGE_SHIFT) ||
-	    r->npages > total || r->first_page > total || r->first_page + r->npages > total ||
-	    r->first_page % ARN_CHUNK_PAGES || r->npages % ARN_CHUNK_PAGES || r->sys_page_shift < 12 ||
-	    r->sys_page_shift > 16)
+	if (r->nslots > ARN_MAX_SLOTS || r->ncpus > r->nslots || r->sys_page_shift < 12 || r->sys_page_shift > 16)
+		return "its geometry contradicts itself";
+	at = arn_regions((__u32)(arena_bytes >> ARN_CHUNK_SHIFT), r->nslots);
+	if (!at.heap || r->first_page != at.first * ARN_CHUNK_PAGES || r->npages != at.heap * ARN_CHUNK_PAGES ||
+	    r->state_bias != arn_regions_state_bias(&at) || r->page_bias != arn_regions_page_bias(&at))
 		return "its geometry contradicts itself";
 	return 0;
 }

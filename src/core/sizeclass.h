@@ -15,6 +15,8 @@
 
 #define ARN_SMALL_MAX 1024u
 #define ARN_MAG_BYTES 32768u /* a magazine caches at most this much, but at least one object */
+#define ARN_NEAR_BYTES 524288u /* a slot keeps at most this much of a class's depot near */
+#define ARN_NEAR_MAGS  40u
 #define ARN_SLAB_MAX_PAGES 16u
 
 static arn_inline __u32 arn_class_size(__u32 cls)
@@ -30,7 +32,7 @@ static arn_inline __u32 arn_class_size(__u32 cls)
 /* Class of a size in 0 .. ARN_MAX_CLASSED; 0 counts as 1. */
 static arn_inline __u32 arn_class_of(struct arn_root __arena *r, __u64 size)
 {
-	if (size <= ARN_SMALL_MAX)
+	if (arn_likely(size <= ARN_SMALL_MAX))
 		return r->class_small[((__u32)size + 15) >> 4];
 	return r->class_mid[(((__u32)size - 1) >> 8) & 127];
 }
@@ -70,6 +72,9 @@ static inline void arn_classes_init(struct arn_root *r)
 
 		k->size = size;
 		k->cap = cap > ARN_MAG_OBJS ? ARN_MAG_OBJS : cap < 1 ? 1 : cap;
+		k->near = ARN_NEAR_BYTES / (k->cap * size);
+		if (k->near > ARN_NEAR_MAGS)
+			k->near = ARN_NEAR_MAGS;
 		k->npages = arn_slab_pages(size);
 		k->nobj = (k->npages << ARN_PAGE_SHIFT) / size;
 		k->align = size > ARN_PAGE_SIZE && arn_class_align(size) > ARN_PAGE_SIZE ?

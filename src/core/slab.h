@@ -210,7 +210,8 @@ static arn_inline _Bool arn_slab_empty(arn_base b, struct arn_root __arena *r, _
 	__u32 words = h->npages * 4, found = arn_opaque(0u), i;
 	__u64 w;
 
-	if (arn_load_relaxed(&h->nfree) != nobj)
+	/* The second look is ordered: whoever put one here is done with object and descriptor. */
+	if (arn_load_relaxed(&h->nfree) != nobj || arn_cas32_full(&h->nfree, nobj, nobj) != nobj)
 		return 0;
 	for (i = arn_opaque(0u); i < words && i < ARN_SLAB_MAX_PAGES * 4 && arn_may_loop; i++) {
 		w = arn_load_relaxed(&arn_desc(b, r, head + (i >> 2))->bits[i & 3]);

@@ -45,10 +45,10 @@ static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, 
 
 	if (cls >= ARN_CLASSES)
 		return arn_large_alloc(heap->base, r, slot, pages, align);
-	off = arn_depot_one(heap->base, r, cls);
+	off = arn_depot_one(heap->base, r, slot, cls);
 	if (off)
 		return off;
-	if (!arn_depot_has(&r->depot[cls].empty))
+	if (!arn_has_empty_mag(heap->base, r, slot, cls))
 		arn_more_mags(heap->base, r, slot, cls);
 	off = arn_refill(heap->base, r, slot, cls);
 	if (!off && arn_more_slabs(heap->base, r, slot, cls))
@@ -81,46 +81,78 @@ static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, _
 	return 0;
 }
 
-static __attribute__((noinline)) void *large(struct arn_heap *heap, size_t size, size_t align)
+/* Whether an object can be had at all; says why not. */
+static bool possible(struct arn_heap *heap, size_t size, size_t align)
 {
 	struct arn_root *r = arn_root(heap->base);
-	__u32 slot = arn_my_slot(heap), off;
 
-	if (size > r->arena_bytes / 2 || align > r->arena_bytes / 2) {
-		arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
-		arn_error(E2BIG, "object of %zu bytes: larger than half the arena (%llu bytes): create a larger heap", size,
-			  (unsigned long long)r->arena_bytes);
-		return NULL;
-	}
-	off = slow(heap, slot, ARN_CLASSES, arn_large_pages(size), arn_large_align(size, align));
-	return off ? heap->base + off : NULL;
+	if (size <= r->arena_bytes / 2 && align <= r->arena_bytes / 2)
+		return true;
+	arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
+	arn_error(E2BIG, "object of %zu bytes at alignment %zu: above half the arena (%llu bytes): create a larger heap",
+		  size, align, (unsigned long long)r->arena_bytes);
+	return false;
 }
 
-static arn_inline void *alloc_class(struct arn_heap *heap, __u32 cls)
+/* Everything but a hit in the calling thread's cache.  cls is ARN_CLASSES for a page run. */
+static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 cls, size_t size, size_t align)
 {
 	arn_base b = heap->base;
 	struct arn_root *r = arn_root(b);
-	__u32 slot = arn_my_slot(heap), off = 0;
+	__u32 slot, off = 0;
 	_Bool bypass;
 
-	if (arn_likely(slot != ARN_NO_SLOT))
-		off = arn_cache_pop(b, r, arn_cache(b, slot, cls), cls, &bypass);
-	if (arn_unlikely(!off)) {
-		off = slow(heap, slot, cls, 0, 0);
-		if (!off)
-			return NULL;
+	if (refused(heap) || (cls >= ARN_CLASSES && !possible(heap, size, align)))
+		return NULL;
+	slot = arn_my_slot(heap);
+	if (cls >= ARN_CLASSES) {
+		off = slow(heap, slot, cls, arn_large_pages(size), arn_large_align(size, align));
+		return off ? b + off : NULL;
 	}
+	if (slot != ARN_NO_SLOT) /* this thread's first call had no cache to ask */
+		off = arn_cache_pop(b, r, arn_cache(b, slot, cls), cls, &bypass);
+	if (!off)
+		off = slow(heap, slot, cls, 0, 0);
+	if (!off)
+		return NULL;
 	arn_store_relaxed(arn_state(b, r, off), (__u8)(cls + 1));
 	return b + off;
 }
 
+/*
+ * A hit in the calling thread's cache, or everything else as a tail call: so that the compiler saves
+ * no register here.  A native pair is compared with allocators that check nothing.
+ */
+static arn_inline void *alloc_class(struct arn_heap *heap, __u32 cls, size_t size)
+{
+	struct arn_cache *c = arn_claimed.cache + cls;
+	arn_base b = heap->base;
+	__u32 n = arn_load_relaxed(&c->n), off;
+
+	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) /* spent, or busy */
+		return alloc_rest(heap, cls, size, 0);
+	arn_claim_known(&c->n, n);
+	off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n - 1]);
+	arn_unclaim(&c->n, n - 1);
+	arn_store_relaxed(arn_state(b, arn_root(b), off), (__u8)(cls + 1));
+	return b + off;
+}
+
+/* This thread's first call on the heap since it used another one, or a large object. */
+static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t size)
+{
+	__u32 cls = ARN_CLASSES;
+
+	if (size <= ARN_MAX_CLASSED && !refused(heap))
+		cls = arn_class_of(arn_root(heap->base), size);
+	return alloc_rest(heap, cls, size, 0);
+}
+
 void *arn_malloc(struct arn_heap *heap, size_t size)
 {
-	if (arn_unlikely(arn_claimed.id != heap->id) && refused(heap))
-		return NULL;
-	if (arn_unlikely(size > ARN_MAX_CLASSED))
-		return large(heap, size, 0);
-	return alloc_class(heap, arn_class_of(arn_root(heap->base), size));
+	if (arn_unlikely(arn_claimed.id != heap->id) || arn_unlikely(size > ARN_MAX_CLASSED))
+		return malloc_rest(heap, size);
+	return alloc_class(heap, arn_class_of(arn_root(heap->base), size), size);
 }
 
 void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size)
@@ -135,7 +167,7 @@ void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size)
 		return NULL;
 	}
 	cls = arn_class_aligned(arn_root(heap->base), size, align);
-	return cls < ARN_CLASSES ? alloc_class(heap, cls) : large(heap, size, align);
+	return alloc_rest(heap, cls, size, align);
 }
 
 void *arn_calloc(struct arn_heap *heap, size_t n, size_t size)
@@ -167,14 +199,35 @@ static __attribute__((noinline)) int bad_free(struct arn_heap *heap, __u64 ptr, 
 	return arn_error(EINVAL, "free of 0x%llx: %s", (unsigned long long)ptr, text[why]);
 }
 
-static __attribute__((noinline)) int free_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 off)
+/* Everything but a small object into the calling thread's cache; its state byte is untouched. */
+static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 {
 	arn_base b = heap->base;
 	struct arn_root *r = arn_root(b);
+	__u32 slot, off, st, why, cls;
+	int err;
 
-	if (slot != ARN_NO_SLOT && !arn_load_relaxed(&arn_cache(b, slot, cls)->busy) && arn_more_mags(b, r, slot, cls) &&
-	    arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off))
+	if (!ptr)
 		return 0;
+	err = refused(heap);
+	if (err)
+		return err;
+	slot = arn_my_slot(heap);
+	off = arn_object(b, r, ptr, &st, &why);
+	cls = st - 1;
+	if (cls >= ARN_CLASSES && st != ARN_STATE_LARGE)
+		return bad_free(heap, ptr, why);
+	if (cls >= ARN_CLASSES) {
+		arn_store_relaxed(arn_state(b, r, off), 0);
+		err = arn_large_free(b, r, off);
+		arn_settle_pending(b, r, slot);
+		return err;
+	}
+	if (slot != ARN_NO_SLOT && !(arn_load_relaxed(&arn_cache(b, slot, cls)->n) & ARN_CACHE_BUSY) &&
+	    (arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
+	    arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off, arn_state(b, r, off)))
+		return 0;
+	arn_store_relaxed(arn_state(b, r, off), 0);
 	arn_slab_put(b, r, off);
 	return 0;
 }
@@ -183,30 +236,30 @@ int arn_free(struct arn_heap *heap, void *ptr)
 {
 	arn_base b = heap->base;
 	struct arn_root *r = arn_root(b);
-	__u32 off, st, why, slot;
-	int err;
+	struct arn_cache *c;
+	__u64 granule;
+	__u8 *state;
+	__u32 st, n;
 
-	if (arn_unlikely(!ptr))
-		return 0;
-	if (arn_unlikely(arn_claimed.id != heap->id)) {
-		err = refused(heap);
-		if (err)
-			return err;
-	}
-	slot = arn_my_slot(heap);
-	off = arn_object(b, r, (__u64)ptr, &st, &why);
-	if (arn_unlikely(st - 1 >= ARN_CLASSES)) {
-		if (st != ARN_STATE_LARGE)
-			return bad_free(heap, (__u64)ptr, why);
-		arn_store_relaxed(arn_state(b, r, off), 0);
-		err = arn_large_free(b, r, off);
-		arn_settle_pending(b, r, slot);
-		return err;
-	}
-	arn_store_relaxed(arn_state(b, r, off), 0);
-	if (arn_likely(slot != ARN_NO_SLOT && arn_cache_push(b, r, arn_cache(b, slot, st - 1), st - 1, off)))
-		return 0;
-	return free_slow(heap, slot, st - 1, off);
+	if (arn_unlikely(arn_claimed.id != heap->id))
+		return free_rest(heap, (__u64)ptr);
+	/* As arn_object, for a pointer with the base's upper half. */
+	granule = ((__u64)ptr - (__u64)b) >> ARN_GRANULE_SHIFT | ((__u64)ptr - (__u64)b) << (64 - ARN_GRANULE_SHIFT);
+	if (arn_unlikely(granule - r->first_granule >= r->ngranules))
+		return free_rest(heap, (__u64)ptr);
+	state = (__u8 *)b + (__u32)(r->state_bias + (__u32)granule);
+	st = arn_load_relaxed(state);
+	if (arn_unlikely(st - 1 >= ARN_CLASSES))
+		return free_rest(heap, (__u64)ptr);
+	c = arn_claimed.cache + (st - 1);
+	n = arn_load_relaxed(&c->n);
+	if (arn_unlikely(n >= c->cap)) /* full, none, or busy */
+		return free_rest(heap, (__u64)ptr);
+	arn_claim_known(&c->n, n);
+	arn_store_relaxed(state, 0);
+	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], (__u32)(__u64)ptr);
+	arn_unclaim(&c->n, n + 1);
+	return 0;
 }
 
 size_t arn_usable_size(struct arn_heap *heap, const void *ptr)

@@ -25,6 +25,7 @@ struct arn_heap {
 struct arn_claim {
 	__u64 id;
 	__u32 slot;
+	struct arn_cache *cache; /* the slot's */
 };
 
 extern __thread struct arn_claim arn_claimed __attribute__((tls_model("initial-exec")));

@@ -43,7 +43,7 @@ int arn_native_grow(struct arn_heap *heap)
 int arn_native_reserve(struct arn_heap *heap, __u64 bytes)
 {
 	struct arn_root *r = arn_root(heap->base);
-	__u64 want = (bytes + ARN_PAGE_SIZE - 1) >> ARN_PAGE_SHIFT;
+	__u64 want = (bytes >> ARN_PAGE_SHIFT) + !!(bytes & (ARN_PAGE_SIZE - 1));
 	int err;
 
 	for (;;) {

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #define arn_inline  inline __attribute__((always_inline))
+#define arn_cold    __attribute__((noinline, cold, unused))
 #define arn_subprog __attribute__((noinline, unused))
 
 typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
@@ -16,20 +17,28 @@ typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 #define arn_may_loop	 1
 #define arn_opaque(x)	 (x)
 
-/* A thread has its slot to itself; what nests (signal handlers) finds busy set and is done before. */
-static arn_inline _Bool arn_claim(__u32 *busy)
+/*
+ * A thread has its slot to itself; what nests (signal handlers) finds it busy and is done before.
+ * The count stays beside the flag: who is killed in between leaves a cache that can be settled.
+ */
+static arn_inline void arn_claim_known(__u32 *n, __u32 was)
 {
-	if (arn_unlikely(__atomic_load_n(busy, __ATOMIC_RELAXED)))
-		return 0;
-	__atomic_store_n(busy, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(n, was | ARN_CACHE_BUSY, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return 1;
 }
 
-static arn_inline void arn_unclaim(__u32 *busy)
+static arn_inline __u32 arn_claim(__u32 *n)
+{
+	__u32 was = __atomic_load_n(n, __ATOMIC_RELAXED);
+
+	arn_claim_known(n, was);
+	return was;
+}
+
+static arn_inline void arn_unclaim(__u32 *n, __u32 value)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(busy, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(n, value, __ATOMIC_RELAXED);
 }
 
 static arn_inline void arn_pin_enter(void)

@@ -76,7 +76,10 @@ static void count_slots(arn_base b, struct arn_stats *st)
 		for (cls = 0; cls < ARN_CLASSES; cls++) {
 			struct arn_cache *c = arn_cache(b, slot, cls);
 
-			st->cls[cls].in_slots += (__u64)c->n + c->prev_n + c->parked_n;
+			__u32 n = c->n & ARN_CACHE_BUSY ? 0 : c->n;
+
+			st->cls[cls].in_slots += (__u64)n + c->prev_n + c->parked_n +
+						 depot_objects(b, c->near_full, st->cls[cls].magazines);
 		}
 	}
 }

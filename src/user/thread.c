@@ -41,8 +41,10 @@ static void drain(struct arn_heap *heap, __u32 slot)
 {
 	__u32 cls;
 
-	for (cls = 0; cls < ARN_CLASSES; cls++)
+	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		arn_cache_drain(heap->base, arn_root(heap->base), slot, cls);
+		arn_near_release(heap->base, arn_root(heap->base), slot, cls);
+	}
 }
 
 static void thread_exit(void *unused)
@@ -146,7 +148,7 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 {
 	struct arn_root *r = arn_root(heap->base);
 	__u64 me = (__u64)getpid() << 32 | (__u32)syscall(SYS_gettid);
-	__u32 slot;
+	__u32 slot, used;
 	int i, at = -1;
 
 	for (i = 0; i < CLAIMS; i++) {
@@ -168,7 +170,11 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 	}
 	if (slot >= r->nslots)
 		return ARN_NO_SLOT; /* asked again next time: somebody may have left */
-	claims[at] = (struct arn_claim){ .id = heap->id, .slot = slot };
+	/* Only a hint how far to look, raised before anything lies near the slot. */
+	do {
+		used = arn_load_relaxed(&r->slots_used);
+	} while (used <= slot && arn_cas32_full(&r->slots_used, used, slot + 1) != used);
+	claims[at] = (struct arn_claim){ .id = heap->id, .slot = slot, .cache = arn_slot(heap->base, slot)->cache };
 	arn_claimed = claims[at];
 	pthread_setspecific(key, claims);
 	return slot;

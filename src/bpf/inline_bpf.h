@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * inline_bpf.h - a hit in this CPU's cache, inlined into the calling program.
+ *
+ * A call costs more than the hit itself where the kernel guards its returns (8 of 15 ns with SRSO
+ * return thunks).  Nothing here loops, so a spent may_goto patience of the user's cannot hurt, and
+ * about 40 instructions stand in the user's program at each call.  ARN_NO_INLINE before the include
+ * leaves it at calls, for programs that mind their size.  Whatever is no hit is left as it was found
+ * and done over by the global function.
+ */
+#ifndef ARN_INLINE_BPF_H
+#define ARN_INLINE_BPF_H
+
+#include "../core/heap.h"
+
+/* The class of a size that the compiler knows. */
+#define ARN_CONST_CLASS(size)                                                 \
+	((size) <= 128 ? ((size) + 15) / 16 - !!(size) :                      \
+			 8 + (56 - __builtin_clzll((size) - 1)) * 4 +         \
+				 (((size) - 1) >> (61 - __builtin_clzll((size) - 1)) & 3))
+
+static arn_inline __u64 arn_malloc_inline(__u64 size)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	struct arn_cache __arena *c;
+	__u32 cls, n, off;
+
+	arn_name_arena();
+	if (size > ARN_MAX_CLASSED)
+		return arn__malloc(size);
+	cls = __builtin_constant_p(size) ? (__u32)ARN_CONST_CLASS(size) : arn_class_of(r, size);
+	if (cls >= ARN_CLASSES)
+		return 0;
+	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls);
+	n = arn_claim(&c->n);
+	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
+		if (!(n & ARN_CACHE_BUSY))
+			arn_unclaim(&c->n, n);
+		return arn__malloc(size);
+	}
+	off = arn_load_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n - 1]);
+	arn_unclaim(&c->n, n - 1);
+	arn_store_relaxed(arn_state(ARN_HERE, r, off), cls + 1);
+	return r->base | off;
+}
+
+static arn_inline int arn_free_inline(__u64 ptr)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	struct arn_cache __arena *c;
+	__u32 off, st, why, n;
+
+	arn_name_arena();
+	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (arn_unlikely(st - 1 >= ARN_CLASSES))
+		return arn__free(ptr);
+	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1);
+	n = arn_claim(&c->n);
+	if (arn_unlikely(n >= c->cap)) {
+		if (!(n & ARN_CACHE_BUSY))
+			arn_unclaim(&c->n, n);
+		return arn__free(ptr);
+	}
+	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
+	arn_store_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n & 127], off);
+	arn_unclaim(&c->n, n + 1);
+	return 0;
+}
+
+#endif
