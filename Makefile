@@ -69,7 +69,13 @@ $(B)/arenite.pc: Makefile
 clean:
 	rm -rf $(B)
 
+# Every part adds its test programs here; tests/tests.mk, last, runs them.
+CHECKS	   :=
+CHECK_DEPS :=
+
 -include bench/bench.mk
 -include tool/tool.mk
-
+-include examples/examples.mk
+-include docs/docs.mk
+-include scripts/install.mk
 include tests/tests.mk

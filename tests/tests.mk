@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # tests.mk - every suite adds its programs to CHECKS; tests/run.sh runs them: 0 pass, 1 fail, 77 skip.
-CHECKS :=
-CHECK_DEPS :=
-
 -include tests/unit/unit.mk
 -include tests/fuzz/fuzz.mk
 -include tests/bpf/bpf.mk

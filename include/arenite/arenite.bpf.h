@@ -134,6 +134,9 @@ static inline __attribute__((always_inline)) void __arena *arn_realloc(void __ar
 __u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out);
 int arn_free_bulk(__u64 ptrs, __u32 n);
 
+/* Checked heaps: what this CPU allocates from now on carries tag in leak reports. */
+int arn_set_tag(__u32 tag);
+
 /*
  * Sleepable.  Maps chunks until at least bytes lie in free page runs.  0; -ENOMEM: the kernel has
  * no pages (or the memory cgroup is full); -E2BIG: the arena is mapped to its end; -ENOENT: no heap.

@@ -107,6 +107,19 @@ ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t si
  */
 ARN_API int arn_check(struct arn_heap *heap);
 
+/* A live object, for arn_live's caller. */
+struct arn_object {
+	__u64 addr; /* in the opener's address space */
+	__u64 size; /* of its class or page run; checked heaps: as asked for */
+	__u32 tag; /* checked heaps: arn_set_tag of whoever allocated it */
+};
+
+/*
+ * Calls fn for every allocated object, until it returns non-zero; returns that, or how many there
+ * were as a long, or -errno.  What is left when a program should have freed everything leaked.
+ */
+ARN_API long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *, void *), void *arg);
+
 /* ---- Objects (native heaps; on a shared one errno is ENOTSUP) ---- */
 
 /*
@@ -124,6 +137,8 @@ ARN_API void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size);
 ARN_API int arn_free(struct arn_heap *heap, void *ptr);
 /* Bytes usable at ptr, 0 if it is no object. */
 ARN_API size_t arn_usable_size(struct arn_heap *heap, const void *ptr);
+/* Checked heaps: what this thread allocates from now on carries tag.  0, -EAGAIN: no slot is free. */
+ARN_API int arn_set_tag(struct arn_heap *heap, __u32 tag);
 /* Any n; returns how many were stored in out, errno says why fewer. */
 ARN_API size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);
 /* Returns how many were freed; -EINVAL only when none was and n > 0 (NULLs count as freed). */

@@ -146,6 +146,7 @@ struct arn_cache {
 
 #define ARN_INTENT_LEVELS 8
 #define ARN_READER_WORDS  8
+#define ARN_QUARANTINE	  256
 
 struct arn_slot {
 	/* line 0: who owns it.  CPU slots are owned by their CPU. */
@@ -156,9 +157,13 @@ struct arn_slot {
 	__u64 intent[ARN_INTENT_LEVELS];
 	/* line 2: readers' epochs.  Reserved. */
 	__u64 reader[ARN_READER_WORDS];
-	__u64 reserved1[8];
+	/* line 3: checked heaps */
+	__u32 tag; /* of the objects allocated from now on */
+	__u32 quarantine_at;
+	__u64 reserved1[7];
 	struct arn_cache cache[ARN_CLASSES];
-	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64) / 8]; /* waiting magazines, per-CPU objects */
+	__u32 quarantine[ARN_QUARANTINE]; /* checked heaps: objects freed of late */
+	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64 - ARN_QUARANTINE * 4) / 8]; /* waiting magazines, per-CPU objects */
 };
 
 /* One class.  Written once. */
@@ -204,6 +209,8 @@ enum arn_fail {
 	ARN_FAIL_BYPASS,
 	ARN_FAIL_RECLAIM,
 	ARN_FAIL_MAP,
+	ARN_FAIL_OVERRUN,
+	ARN_FAIL_AFTER_FREE,
 	ARN_FAIL_COUNT
 };
 

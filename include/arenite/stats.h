@@ -4,7 +4,7 @@
  *
  * They balance: pages_mapped = pages_free + pages_slab + pages_large + pages_mags +
  * pages_pending, and for each class
- * objects = live + in_slots + in_depot + in_slabs.  Read from a heap in use, a sum may be off by what
+ * objects = live + in_slots + in_depot + in_slabs + quarantined.  Read from a heap in use, a sum may be off by what
  * moved meanwhile.
  */
 #ifndef ARENITE_STATS_H
@@ -36,6 +36,7 @@
 	X(in_slots, "objects", "free, cached in a slot's magazines")                               \
 	X(in_depot, "objects", "free, cached in the depot's magazines")                            \
 	X(in_slabs, "objects", "free, in their slab")                                              \
+	X(quarantined, "objects", "free, held back for a while (checked heaps)")                   \
 	X(magazines, "mags", "magazines made")
 
 /* X(enum arn_fail suffix, name, what it counts) */
@@ -52,7 +53,9 @@
 	X(POP, pop_gave_up, "pops from the depot given up; the slabs served")                      \
 	X(BYPASS, bypass, "calls that found their slot's cache busy and went past it")             \
 	X(RECLAIM, reclaim, "times cached memory was turned back into page runs")                  \
-	X(MAP, map, "page calls that the kernel refused")
+	X(MAP, map, "page calls that the kernel refused")                                          \
+	X(OVERRUN, overrun, "checked heaps: frees of an object that was written past its end")     \
+	X(AFTER_FREE, after_free, "checked heaps: objects written to after they were freed")
 
 struct arn_class_stats {
 #define X(name, unit, text) __u64 name;

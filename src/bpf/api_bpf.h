@@ -11,7 +11,7 @@
 #define ARN_API_BPF_H
 
 #include "../core/port.h"
-#include "../core/heap.h"
+#include "../core/checked.h"
 
 __u64 arn_calls_without_heap __weak;
 
@@ -77,6 +77,51 @@ __weak int arn__settle(void)
 	return 0;
 }
 
+/* Checked heaps: an object as its user shall have it. */
+__weak int arn__dress(__u32 cls, __u32 off, __u32 size)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_dress(ARN_HERE, r, cls, off, size, arn_slot(ARN_HERE, bpf_get_smp_processor_id())->tag);
+	return 0;
+}
+
+/* Checked heaps: a small object comes back. */
+__weak int arn__checked_free(__u32 cls, __u32 off)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return arn_checked_free(ARN_HERE, r, bpf_get_smp_processor_id(), cls, off, arn_state(ARN_HERE, r, off));
+}
+
+/* Checked heaps: a large one.  0, or -EINVAL: somebody freed it in this instant. */
+__weak int arn__undress(__u32 off)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return arn_undress(ARN_HERE, r, ARN_CLASSES, off) ? 0 : -ARN_EINVAL;
+}
+
+/* Checked heaps: this CPU's quarantine goes back to the slabs. */
+__weak int arn__release(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_quarantine_drain(ARN_HERE, r, bpf_get_smp_processor_id());
+	return 0;
+}
+
+__weak int arn_set_tag(__u32 tag)
+{
+	arn_name_arena();
+	arn_slot(ARN_HERE, bpf_get_smp_processor_id())->tag = tag;
+	return 0;
+}
+
 /* This CPU's cache of a class, and the depot, back to the slabs.  -EAGAIN: the cache is in use. */
 __weak int arn__drain(__u32 cls)
 {
@@ -117,6 +162,8 @@ static arn_inline void arn_reclaim(struct arn_root __arena *r)
 	__u32 cls;
 
 	arn_inc64_relaxed(&r->fail[ARN_FAIL_RECLAIM]);
+	if (arn_is_checked(r))
+		arn__release();
 	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++) {
 		arn__drain(cls);
 		arn__settle();
@@ -166,6 +213,7 @@ static arn_inline __u32 arn_fast_alloc(struct arn_root __arena *r, __u32 cls, _B
 /* The rest of an allocation that the fast path did not serve. */
 static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __u32 bypass, __u64 size, __u64 align)
 {
+	__u64 block = size, natural = align;
 	__u32 off;
 
 	if (cls >= ARN_CLASSES && (size > r->arena_bytes / 2 || align > r->arena_bytes / 2)) {
@@ -173,9 +221,17 @@ static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __
 			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
 		return 0;
 	}
-	off = arn_slow_alloc(r, cls, bypass, arn_large_pages(size), arn_large_align(size, align));
+	align = arn_large_align(size, align);
+	if (arn_is_checked(r)) {
+		block += sizeof(struct arn_trailer);
+		if (cls < ARN_CLASSES)
+			cls = arn_class_aligned(r, block, arn_checked_align(size, natural));
+	}
+	off = arn_slow_alloc(r, cls, bypass, arn_large_pages(block), align);
 	if (!off)
 		return 0;
+	if (arn_is_checked(r))
+		arn__dress(cls, off, size);
 	if (cls < ARN_CLASSES)
 		*arn_state(ARN_HERE, r, off) = cls + 1;
 	return r->base | off;
@@ -275,13 +331,15 @@ __weak int arn__free(__u64 ptr)
 	if (arn_unlikely(st - 1 >= ARN_CLASSES)) {
 		if (st != ARN_STATE_LARGE)
 			return arn__free_slow(ptr, why);
+		if (arn_is_checked(r) && arn__undress(off))
+			return -ARN_EINVAL;
 		*arn_state(ARN_HERE, r, off) = 0;
 		arn__free_large(ptr);
 		return arn__settle();
 	}
 	if (arn_unlikely(!arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1), st - 1,
 					 off, arn_state(ARN_HERE, r, off))))
-		return arn__spill(st - 1, off);
+		return arn_is_checked(r) ? arn__checked_free(st - 1, off) : arn__spill(st - 1, off);
 	return 0;
 }
 
@@ -292,6 +350,10 @@ __weak __u64 arn__usable_size(__u64 ptr)
 
 	arn_name_arena();
 	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (!st)
+		return 0;
+	if (arn_is_checked(r))
+		return arn_trailer(ARN_HERE, off, arn_block(ARN_HERE, r, st - 1, off))->size;
 	if (st - 1 < ARN_CLASSES)
 		return r->cls[st - 1].size;
 	if (st == ARN_STATE_LARGE)

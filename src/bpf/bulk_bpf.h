@@ -42,7 +42,7 @@ __weak __u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out)
 			if (got)
 				continue;
 		}
-		p = arn_alloc_rest(r, cls, 0, size, 0);
+		p = arn__malloc(size);
 		if (!p)
 			break;
 		*arn_ptr(ARN_HERE, __u64, out + (__u64)done * 8) = p;

@@ -14,7 +14,6 @@
 
 #define arn_inline  inline __attribute__((always_inline))
 #define arn_cold    arn_inline /* a call would be a frame more of the user's eight */
-#define arn_subprog __attribute__((noinline, unused))
 
 /* vmlinux.h of bpftool 7.5 and later brings kfunc prototypes, which these would clash with. */
 #if !defined(__VMLINUX_H__) || defined(BPF_NO_KFUNC_PROTOTYPES) || defined(ARN_DECLARE_KFUNCS)

@@ -55,6 +55,8 @@ int arn_sys_drain(void *ctx)
 	arn_name_arena();
 	if (r->magic != ARN_MAGIC)
 		return 0;
+	if (arn_is_checked(r))
+		arn__release();
 	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++)
 		busy += arn__drain(cls) != 0;
 	return busy;

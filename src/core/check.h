@@ -346,6 +346,36 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 	return 0;
 }
 
+/* Checked heaps: what was freed of late is in one place as well. */
+static inline int arn_check_quarantine(struct arn_checker *c)
+{
+	struct arn_root *r = arn_root(c->b);
+	__u32 slot, i, off, in;
+	struct arn_page *d;
+
+	for (slot = 0; slot < r->nslots; slot++) {
+		for (i = 0; i < ARN_QUARANTINE; i++) {
+			off = arn_slot(c->b, slot)->quarantine[i];
+			if (!off)
+				continue;
+			if (!arn_chunk_mapped(c, off >> ARN_PAGE_SHIFT))
+				return arn_wrong(c, "quarantine: an object outside of the heap", off, slot, 0);
+			d = arn_desc(c->b, r, off >> ARN_PAGE_SHIFT);
+			if ((d->kind != ARN_PG_SLAB && d->kind != ARN_PG_BODY) || d->cls >= ARN_CLASSES)
+				return arn_wrong(c, "quarantine: not an object", off, d->kind, ARN_PG_SLAB);
+			in = off - (d->head << ARN_PAGE_SHIFT);
+			if (in % r->cls[d->cls].size || *arn_state(c->b, r, off))
+				return arn_wrong(c, "quarantine: not a free object", off, *arn_state(c->b, r, off), 0);
+			if (*arn_bits(c->b, r, off) >> ((off >> ARN_GRANULE_SHIFT) & 63) & 1)
+				return arn_wrong(c, "object: in its slab and in quarantine", off, slot, 0);
+			if (!arn_see(c, off))
+				return arn_wrong(c, "object: in quarantine twice, or in a magazine too", off, slot, 0);
+			c->cached[d->cls]++;
+		}
+	}
+	return 0;
+}
+
 /* Walks it all.  0, or -1 with c->what saying where.  c->b and c->seen (zeroed) are the caller's. */
 static inline int arn_check_heap(struct arn_checker *c)
 {
@@ -366,7 +396,7 @@ static inline int arn_check_heap(struct arn_checker *c)
 		    k->nobj != (k->npages << ARN_PAGE_SHIFT) / k->size)
 			return arn_wrong(c, "class table: overwritten", cls, k->size, arn_class_size(cls));
 	}
-	if (arn_check_pending(c) || arn_check_pages(c) || arn_check_bins(c))
+	if (arn_check_pending(c) || arn_check_pages(c) || arn_check_bins(c) || arn_check_quarantine(c))
 		return -1;
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		if (arn_check_partial(c, cls) || arn_check_depot(c, cls) || arn_check_slots(c, cls))

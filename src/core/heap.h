@@ -55,6 +55,29 @@ static arn_inline _Bool arn_more_mags(arn_base b, struct arn_root __arena *r, __
 	return 1;
 }
 
+/* What stands behind an object of a checked heap (checked.h). */
+struct arn_trailer {
+	__u32 size; /* asked for */
+	__u32 tag;
+	__u64 seal; /* ARN_SEAL_* ^ offset of the object */
+};
+
+static arn_inline struct arn_trailer __arena *arn_trailer(arn_base b, __u32 off, __u32 block)
+{
+	return arn_ptr(b, struct arn_trailer, off + block - (__u32)sizeof(struct arn_trailer));
+}
+
+/* Under lock: the objects of a new slab have never been freed. */
+static arn_inline void arn_slab_undress(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 pg)
+{
+	__u32 off = pg << ARN_PAGE_SHIFT, size = r->cls[cls].size, nobj = r->cls[cls].nobj, i;
+
+	for (i = arn_opaque(0u); i < nobj && i < ARN_PAGE_SIZE && arn_may_loop; i++) {
+		arn_store_relaxed(&arn_trailer(b, off, size)->seal, 0);
+		off += size;
+	}
+}
+
 /* A slab for a class's partial list.  False: no memory, or no lock. */
 static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
@@ -62,6 +85,8 @@ static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, _
 
 	if (arn_lock(r, slot)) {
 		pg = arn_slab_new(b, r, cls);
+		if (pg && r->flags & ARN_F_CHECKED)
+			arn_slab_undress(b, r, cls, pg);
 		arn_unlock(r);
 	}
 	return pg != 0;
@@ -75,9 +100,10 @@ static arn_inline __u32 arn_empty_mag(arn_base b, struct arn_root __arena *r, __
 	return arn_take_empty(b, &r->depot[cls], arn_cache(b, slot, cls));
 }
 
+/* Whether a refill will find an empty magazine, or needs none. */
 static arn_inline _Bool arn_has_empty_mag(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
-	return arn_depot_has(&r->depot[cls].empty) ||
+	return !r->cls[cls].cap || arn_depot_has(&r->depot[cls].empty) ||
 	       (slot != ARN_NO_SLOT && arn_depot_has(&arn_cache(b, slot, cls)->near_empty));
 }
 

@@ -304,7 +304,7 @@ static arn_inline __u32 arn_mag_flush(arn_base b, struct arn_root __arena *r, __
 /* Under lock: makes a page of magazines for a class.  Returns its offset, or 0. */
 static arn_inline __u32 arn_mags_new(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
-	__u32 pg = arn_run_take(b, r, 1, 1);
+	__u32 pg = arn_run_alloc(b, r, 1, 1);
 	struct arn_page __arena *d;
 
 	if (!pg)

@@ -202,7 +202,7 @@ static arn_inline __u32 arn_run_fit(arn_base b, struct arn_root __arena *r, __u3
  * addresses).  Good fit first; before it says no it has looked at every run.  Returns the first
  * page, or 0.
  */
-static arn_inline __u32 arn_run_take(arn_base b, struct arn_root __arena *r, __u32 n, __u32 align)
+static arn_inline __u32 arn_run_alloc(arn_base b, struct arn_root __arena *r, __u32 n, __u32 align)
 {
 	__u32 bin = arn_bin_of(r, n), pg, at, i, bound, left;
 
@@ -247,11 +247,6 @@ found:
 	if (at + n < pg + left)
 		arn_run_insert(b, r, at + n, pg + left - at - n);
 	return at;
-}
-
-static arn_subprog __u32 arn_run_alloc(arn_base b, struct arn_root __arena *r, __u32 n, __u32 align)
-{
-	return arn_run_take(b, r, n, align);
 }
 
 #endif

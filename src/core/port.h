@@ -11,8 +11,8 @@
  *   arn_base          type of a heap's base: empty in BPF (an object has one arena), an address
  *                     on the host
  *   arn_ptr(b, T, o)  pointer to the T at offset o (32 bits; arithmetic on o wraps)
- *   arn_inline        a function that must be inlined; arn_subprog: a call of its own; arn_cold: off
- *                     the fast path, a call where calls are cheap
+ *   arn_inline        a function that must be inlined; arn_cold: off the fast path, a call where
+ *                     calls are cheap
  *   arn_may_loop      a loop's condition: false once the world's patience is at its end.  A loop
  *                     that carries it also carries a bound of its own.
  *   arn_opaque(x)     x, with the compiler unable to tell that it is a constant (the verifier

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "internal.h"
 #include "../core/bulk.h"
+#include "../core/checked.h"
 
 #define GROW_TRIES (ARN_MAX_CHUNKS + 64)
 
@@ -27,6 +28,8 @@ static void reclaim(struct arn_heap *heap, __u32 slot)
 	__u32 cls;
 
 	arn_inc64_relaxed(&r->fail[ARN_FAIL_RECLAIM]);
+	if (arn_is_checked(r) && slot != ARN_NO_SLOT)
+		arn_quarantine_drain(heap->base, r, slot);
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		if (slot != ARN_NO_SLOT)
 			arn_cache_drain(heap->base, r, slot, cls);
@@ -68,6 +71,9 @@ static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, _
 		off = attempt(heap, slot, cls, pages, align);
 		if (off)
 			return off;
+		/* A signal handler on top of the lock's holder: more memory would not help it. */
+		if (arn_lock_below(r, slot))
+			break;
 		err = arn_native_grow(heap);
 		if (!err)
 			continue;
@@ -100,22 +106,27 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 	arn_base b = heap->base;
 	struct arn_root *r = arn_root(b);
 	__u32 slot, off = 0;
+	size_t block = size;
 	_Bool bypass;
 
 	if (refused(heap) || (cls >= ARN_CLASSES && !possible(heap, size, align)))
 		return NULL;
 	slot = arn_my_slot(heap);
-	if (cls >= ARN_CLASSES) {
-		off = slow(heap, slot, cls, arn_large_pages(size), arn_large_align(size, align));
-		return off ? b + off : NULL;
-	}
-	if (slot != ARN_NO_SLOT) /* this thread's first call had no cache to ask */
+	if (arn_is_checked(r)) {
+		block += sizeof(struct arn_trailer);
+		if (cls < ARN_CLASSES)
+			cls = arn_class_aligned(r, block, arn_checked_align(size, align));
+	} else if (cls < ARN_CLASSES && slot != ARN_NO_SLOT) { /* this thread's first call had no cache to ask */
 		off = arn_cache_pop(b, r, arn_cache(b, slot, cls), cls, &bypass);
+	}
 	if (!off)
-		off = slow(heap, slot, cls, 0, 0);
+		off = slow(heap, slot, cls, arn_large_pages(block), arn_large_align(size, align));
 	if (!off)
 		return NULL;
-	arn_store_relaxed(arn_state(b, r, off), (__u8)(cls + 1));
+	if (arn_is_checked(r))
+		arn_dress(b, r, cls, off, (__u32)size, slot != ARN_NO_SLOT ? arn_slot(b, slot)->tag : 0);
+	if (cls < ARN_CLASSES)
+		arn_store_relaxed(arn_state(b, r, off), (__u8)(cls + 1));
 	return b + off;
 }
 
@@ -123,15 +134,18 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
  * A hit in the calling thread's cache, or everything else as a tail call: so that the compiler saves
  * no register here.  A native pair is compared with allocators that check nothing.
  */
-static arn_inline void *alloc_class(struct arn_heap *heap, __u32 cls, size_t size)
+static arn_inline void *alloc_class(struct arn_heap *heap, struct arn_cache *c, __u32 cls, size_t size)
 {
-	struct arn_cache *c = arn_claimed.cache + cls;
 	arn_base b = heap->base;
 	__u32 n = arn_load_relaxed(&c->n), off;
 
 	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) /* spent, or busy */
 		return alloc_rest(heap, cls, size, 0);
-	arn_claim_known(&c->n, n);
+	n = arn_claim_idle(&c->n);
+	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) { /* a handler in between took the last */
+		arn_unclaim(&c->n, n);
+		return alloc_rest(heap, cls, size, 0);
+	}
 	off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n - 1]);
 	arn_unclaim(&c->n, n - 1);
 	arn_store_relaxed(arn_state(b, arn_root(b), off), (__u8)(cls + 1));
@@ -150,9 +164,12 @@ static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t
 
 void *arn_malloc(struct arn_heap *heap, size_t size)
 {
-	if (arn_unlikely(arn_claimed.id != heap->id) || arn_unlikely(size > ARN_MAX_CLASSED))
+	__u32 cls, at;
+
+	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) || arn_unlikely(size > ARN_MAX_CLASSED))
 		return malloc_rest(heap, size);
-	return alloc_class(heap, arn_class_of(arn_root(heap->base), size), size);
+	cls = arn_class_of(arn_root(heap->base), size);
+	return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
 }
 
 void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size)
@@ -218,10 +235,17 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 	if (cls >= ARN_CLASSES && st != ARN_STATE_LARGE)
 		return bad_free(heap, ptr, why);
 	if (cls >= ARN_CLASSES) {
+		if (arn_is_checked(r) && !arn_undress(b, r, cls, off))
+			return bad_free(heap, ptr, ARN_FAIL_DOUBLE);
 		arn_store_relaxed(arn_state(b, r, off), 0);
 		err = arn_large_free(b, r, off);
 		arn_settle_pending(b, r, slot);
 		return err;
+	}
+	if (arn_is_checked(r)) {
+		err = arn_checked_free(b, r, slot, cls, off, arn_state(b, r, off));
+		return err ? arn_error(EINVAL, "free of 0x%llx: freed by somebody else in this instant",
+				       (unsigned long long)ptr) : 0;
 	}
 	if (slot != ARN_NO_SLOT && !(arn_load_relaxed(&arn_cache(b, slot, cls)->n) & ARN_CACHE_BUSY) &&
 	    (arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
@@ -239,9 +263,9 @@ int arn_free(struct arn_heap *heap, void *ptr)
 	struct arn_cache *c;
 	__u64 granule;
 	__u8 *state;
-	__u32 st, n;
+	__u32 st, n, at;
 
-	if (arn_unlikely(arn_claimed.id != heap->id))
+	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)))
 		return free_rest(heap, (__u64)ptr);
 	/* As arn_object, for a pointer with the base's upper half. */
 	granule = ((__u64)ptr - (__u64)b) >> ARN_GRANULE_SHIFT | ((__u64)ptr - (__u64)b) << (64 - ARN_GRANULE_SHIFT);
@@ -251,11 +275,15 @@ int arn_free(struct arn_heap *heap, void *ptr)
 	st = arn_load_relaxed(state);
 	if (arn_unlikely(st - 1 >= ARN_CLASSES))
 		return free_rest(heap, (__u64)ptr);
-	c = arn_claimed.cache + (st - 1);
+	c = arn_claimed_cache(heap, at, st - 1);
 	n = arn_load_relaxed(&c->n);
 	if (arn_unlikely(n >= c->cap)) /* full, none, or busy */
 		return free_rest(heap, (__u64)ptr);
-	arn_claim_known(&c->n, n);
+	n = arn_claim_idle(&c->n);
+	if (arn_unlikely(n >= c->cap)) { /* a handler in between took the last place */
+		arn_unclaim(&c->n, n);
+		return free_rest(heap, (__u64)ptr);
+	}
 	arn_store_relaxed(state, 0);
 	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], (__u32)(__u64)ptr);
 	arn_unclaim(&c->n, n + 1);
@@ -270,6 +298,8 @@ size_t arn_usable_size(struct arn_heap *heap, const void *ptr)
 	if (refused(heap))
 		return 0;
 	off = arn_object(heap->base, r, (__u64)ptr, &st, &why);
+	if (st && arn_is_checked(r))
+		return arn_trailer(heap->base, off, arn_block(heap->base, r, st - 1, off))->size;
 	if (st - 1 < ARN_CLASSES)
 		return r->cls[st - 1].size;
 	if (st == ARN_STATE_LARGE)
@@ -298,6 +328,20 @@ void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size)
 	memcpy(p, ptr, size < have ? size : have);
 	arn_free(heap, ptr);
 	return p;
+}
+
+int arn_set_tag(struct arn_heap *heap, __u32 tag)
+{
+	int err = refused(heap);
+	__u32 slot;
+
+	if (err)
+		return err;
+	slot = arn_my_slot(heap);
+	if (slot == ARN_NO_SLOT)
+		return -EAGAIN;
+	arn_slot(heap->base, slot)->tag = tag;
+	return 0;
 }
 
 size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out)

@@ -74,6 +74,8 @@ static int root_make(struct arn_heap *h, const struct arn_options *o)
 	struct arn_geometry g = { .arena_bytes = h->bytes, .sys_page_shift = sys_page_shift() };
 	int cpus = 0, err;
 
+	if (o->flags & ARN_CHECKED)
+		g.flags |= ARN_F_CHECKED;
 	if (h->native) {
 		g.flags |= ARN_F_NATIVE;
 	} else {

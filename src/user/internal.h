@@ -12,7 +12,7 @@ struct arn_sys_bpf;
 
 struct arn_heap {
 	arn_base base;
-	__u64 id; /* never used twice in a process: what a thread's cached slot is good for */
+	__u64 id; /* never used twice in a process: what a thread's claim is good for */
 	bool native;
 	bool gone; /* this is a forked child */
 	int map_fd;
@@ -21,14 +21,26 @@ struct arn_heap {
 	struct arn_heap *next; /* in the process's list of open heaps */
 };
 
-/* A thread's claim on a slot of one heap. */
-struct arn_claim {
-	__u64 id;
-	__u32 slot;
-	struct arn_cache *cache; /* the slot's */
-};
+/*
+ * A thread's claim on a slot of one heap, in one word, because a signal handler may make or use claims
+ * between any two instructions: the heap's id, whose low bits are 0, and there the slot's place.
+ */
+#define ARN_CLAIM_BITS 26 /* ARN_MAX_SLOTS slots of 4 KiB */
 
-extern __thread struct arn_claim arn_claimed __attribute__((tls_model("initial-exec")));
+extern __thread __u64 arn_claimed __attribute__((tls_model("initial-exec")));
+
+/* Is the claim on a slot of this heap?  At which offset from the first. */
+static arn_inline bool arn_claim_of(__u64 claim, const struct arn_heap *heap, __u32 *off)
+{
+	claim ^= heap->id;
+	*off = (__u32)claim;
+	return arn_likely(claim >> ARN_CLAIM_BITS == 0);
+}
+
+static arn_inline struct arn_cache *arn_claimed_cache(const struct arn_heap *heap, __u32 off, __u32 cls)
+{
+	return arn_ptr(heap->base, struct arn_slot, ARN_SLOTS_OFF + off)->cache + cls;
+}
 
 /* error.c: sets arn_last_error(), returns -err. */
 int arn_error(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -47,10 +59,12 @@ void arn_heap_register(struct arn_heap *heap);
 void arn_heap_unregister(struct arn_heap *heap);
 void arn_drain_idle(struct arn_heap *heap);
 
-/* The slot of the calling thread; *err set when the heap cannot be used here. */
+/* The slot of the calling thread. */
 static inline __u32 arn_my_slot(struct arn_heap *heap)
 {
-	return arn_likely(arn_claimed.id == heap->id) ? arn_claimed.slot : arn_claim_slot(heap);
+	__u32 off;
+
+	return arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &off) ? off >> ARN_SLOT_SHIFT : arn_claim_slot(heap);
 }
 
 /* sys.c */

@@ -19,6 +19,7 @@ static inline void arn_port_unmap(arn_base b, __u32 off, __u32 bytes)
 	madvise(b + off, bytes, MADV_DONTNEED);
 }
 
+#include "../core/checked.h"
 #include "../core/chunk.h"
 
 /* One chunk more: 0, or why not. */
@@ -63,6 +64,8 @@ long long arn_native_trim(struct arn_heap *heap)
 	long long bytes = 0;
 
 	arn_drain_idle(heap);
+	if (arn_is_checked(r) && slot != ARN_NO_SLOT)
+		arn_quarantine_drain(heap->base, r, slot);
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		if (slot != ARN_NO_SLOT)
 			arn_cache_drain(heap->base, r, slot, cls);

@@ -9,7 +9,6 @@
 
 #define arn_inline  inline __attribute__((always_inline))
 #define arn_cold    __attribute__((noinline, cold, unused))
-#define arn_subprog __attribute__((noinline, unused))
 
 typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 
@@ -18,21 +17,33 @@ typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 #define arn_opaque(x)	 (x)
 
 /*
- * A thread has its slot to itself; what nests (signal handlers) finds it busy and is done before.
- * The count stays beside the flag: who is killed in between leaves a cache that can be settled.
+ * A thread has its slot to itself; what nests (signal handlers) finds it busy and is done before.  A
+ * handler may run between any two instructions: so the flag is set by a store to a byte of its own, and
+ * the count is read after it.  It stays beside the flag: who is killed in between leaves a cache that
+ * can be settled.
  */
-static arn_inline void arn_claim_known(__u32 *n, __u32 was)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARN_BUSY_BYTE 3 /* of a count */
+#define ARN_LOW_HALF  0
+#else
+#define ARN_BUSY_BYTE 0
+#define ARN_LOW_HALF  1
+#endif
+typedef __u16 __attribute__((may_alias)) arn_half;
+
+/* The count is known not to be busy. */
+static arn_inline __u32 arn_claim_idle(__u32 *n)
 {
-	__atomic_store_n(n, was | ARN_CACHE_BUSY, __ATOMIC_RELAXED);
+	__atomic_store_n((__u8 *)n + ARN_BUSY_BYTE, ARN_CACHE_BUSY >> 24, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n((arn_half *)n + ARN_LOW_HALF, __ATOMIC_RELAXED);
 }
 
 static arn_inline __u32 arn_claim(__u32 *n)
 {
 	__u32 was = __atomic_load_n(n, __ATOMIC_RELAXED);
 
-	arn_claim_known(n, was);
-	return was;
+	return was & ARN_CACHE_BUSY ? was : arn_claim_idle(n);
 }
 
 static arn_inline void arn_unclaim(__u32 *n, __u32 value)

@@ -69,9 +69,17 @@ static void count_pages(arn_base b, struct arn_stats *st)
 static void count_slots(arn_base b, struct arn_stats *st)
 {
 	struct arn_root *r = arn_root(b);
-	__u32 slot, cls;
+	__u32 slot, cls, i;
 
 	for (slot = 0; slot < r->nslots; slot++) {
+		for (i = 0; i < ARN_QUARANTINE; i++) {
+			__u32 off = arn_slot(b, slot)->quarantine[i], c = ARN_CLASSES;
+
+			if (off)
+				c = arn_desc(b, r, off >> ARN_PAGE_SHIFT)->cls;
+			if (c < ARN_CLASSES)
+				st->cls[c].quarantined++;
+		}
 		st->slots_claimed += slot >= r->ncpus && arn_slot(b, slot)->owner;
 		for (cls = 0; cls < ARN_CLASSES; cls++) {
 			struct arn_cache *c = arn_cache(b, slot, cls);
@@ -104,7 +112,7 @@ static void fill(arn_base b, struct arn_stats *st)
 		c->size = r->cls[cls].size;
 		c->objects = c->slabs * r->cls[cls].nobj;
 		c->in_depot = depot_objects(b, r->depot[cls].full, c->magazines);
-		idle = c->in_slots + c->in_depot + c->in_slabs;
+		idle = c->in_slots + c->in_depot + c->in_slabs + c->quarantined;
 		c->live = c->objects > idle ? c->objects - idle : 0;
 	}
 	memcpy(st->fail, r->fail, sizeof(st->fail));

@@ -11,18 +11,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "internal.h"
-#include "../core/heap.h"
+#include "../core/checked.h"
 
 #define CLAIMS 16 /* heaps in which one thread may hold a slot */
+#define PENDING (~0ULL) /* a claim that is being made; no heap has this id */
+#define ID_STEP (1ULL << ARN_CLAIM_BITS)
 
-__thread struct arn_claim arn_claimed __attribute__((tls_model("initial-exec")));
-static __thread struct arn_claim claims[CLAIMS] __attribute__((tls_model("initial-exec")));
+__thread __u64 arn_claimed __attribute__((tls_model("initial-exec")));
+static __thread __u64 claims[CLAIMS] __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* heaps, next_id */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static struct arn_heap *heaps;
-static __u64 next_id = 1;
+static __u64 next_id = ID_STEP;
 
 void arn_relax(__u32 i)
 {
@@ -41,6 +43,8 @@ static void drain(struct arn_heap *heap, __u32 slot)
 {
 	__u32 cls;
 
+	if (arn_is_checked(arn_root(heap->base)))
+		arn_quarantine_drain(heap->base, arn_root(heap->base), slot);
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		arn_cache_drain(heap->base, arn_root(heap->base), slot, cls);
 		arn_near_release(heap->base, arn_root(heap->base), slot, cls);
@@ -50,21 +54,22 @@ static void drain(struct arn_heap *heap, __u32 slot)
 static void thread_exit(void *unused)
 {
 	struct arn_heap *h;
+	__u32 off;
 	int i;
 
 	(void)unused;
 	pthread_mutex_lock(&lock);
 	for (h = heaps; h; h = h->next) {
 		for (i = 0; i < CLAIMS; i++) {
-			if (!claims[i].id || claims[i].id != h->id || claims[i].slot == ARN_NO_SLOT)
+			if (!arn_claim_of(claims[i], h, &off))
 				continue;
-			drain(h, claims[i].slot);
-			arn_xchg64_full(&arn_slot(h->base, claims[i].slot)->owner, 0);
+			drain(h, off >> ARN_SLOT_SHIFT);
+			arn_xchg64_full(&arn_slot(h->base, off >> ARN_SLOT_SHIFT)->owner, 0);
 		}
 	}
 	for (i = 0; i < CLAIMS; i++)
-		claims[i].id = 0;
-	arn_claimed.id = 0;
+		claims[i] = 0;
+	arn_claimed = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -86,11 +91,12 @@ static void in_child(void)
 
 	for (h = heaps; h; h = h->next) {
 		h->gone = true;
-		h->id = next_id++;
+		h->id = next_id;
+		next_id += ID_STEP;
 	}
 	for (i = 0; i < CLAIMS; i++)
-		claims[i].id = 0;
-	arn_claimed.id = 0;
+		claims[i] = 0;
+	arn_claimed = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -104,7 +110,8 @@ void arn_heap_register(struct arn_heap *heap)
 {
 	pthread_once(&once, init);
 	pthread_mutex_lock(&lock);
-	heap->id = next_id++;
+	heap->id = next_id;
+	next_id += ID_STEP;
 	heap->next = heaps;
 	heaps = heap;
 	pthread_mutex_unlock(&lock);
@@ -124,60 +131,98 @@ void arn_heap_unregister(struct arn_heap *heap)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Makes room among this thread's claims.  Returns a free place, or -1. */
-static int forget_closed(void)
+/* Makes room among this thread's claims.  Is there any? */
+static bool forget_closed(void)
 {
 	struct arn_heap *h;
-	int i, at = -1;
+	bool room = false;
+	__u32 off;
+	int i;
 
 	if (pthread_mutex_trylock(&lock)) /* this may be a signal handler */
-		return -1;
+		return false;
 	for (i = 0; i < CLAIMS; i++) {
-		for (h = heaps; h && h->id != claims[i].id; h = h->next)
+		for (h = heaps; h && !arn_claim_of(claims[i], h, &off); h = h->next)
 			;
-		if (!h) {
-			claims[i].id = 0;
-			at = i;
+		if (!h && claims[i] != PENDING) {
+			arn_store_relaxed(&claims[i], 0);
+			room = true;
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	return at;
+	return room;
 }
 
-__u32 arn_claim_slot(struct arn_heap *heap)
+static __u64 *find_claim(const struct arn_heap *heap)
+{
+	__u32 off;
+	int i;
+
+	for (i = 0; i < CLAIMS; i++)
+		if (arn_claim_of(arn_load_relaxed(&claims[i]), heap, &off))
+			return &claims[i];
+	return NULL;
+}
+
+/* A place for a claim, marked so that a handler in between takes another one; NULL: none. */
+static __u64 *reserve_claim(void)
+{
+	int i;
+
+	do {
+		for (i = 0; i < CLAIMS; i++)
+			if (!arn_load_relaxed(&claims[i]) && !arn_cas64_full(&claims[i], 0, PENDING))
+				return &claims[i];
+	} while (forget_closed());
+	return NULL;
+}
+
+/* An unowned slot of the heap, now this thread's, or ARN_NO_SLOT. */
+static __u32 own_slot(struct arn_heap *heap)
 {
 	struct arn_root *r = arn_root(heap->base);
 	__u64 me = (__u64)getpid() << 32 | (__u32)syscall(SYS_gettid);
 	__u32 slot, used;
-	int i, at = -1;
 
-	for (i = 0; i < CLAIMS; i++) {
-		if (claims[i].id == heap->id) {
-			arn_claimed = claims[i];
-			return claims[i].slot;
-		}
-		if (!claims[i].id)
-			at = i;
-	}
-	if (at < 0)
-		at = forget_closed();
-	if (at < 0)
-		return ARN_NO_SLOT;
-	for (slot = r->ncpus; slot < r->nslots; slot++) {
+	for (slot = r->ncpus; slot < r->nslots; slot++)
 		if (arn_load_relaxed(&arn_slot(heap->base, slot)->owner) == 0 &&
 		    arn_cas64_full(&arn_slot(heap->base, slot)->owner, 0, me) == 0)
 			break;
-	}
 	if (slot >= r->nslots)
-		return ARN_NO_SLOT; /* asked again next time: somebody may have left */
+		return ARN_NO_SLOT;
 	/* Only a hint how far to look, raised before anything lies near the slot. */
 	do {
 		used = arn_load_relaxed(&r->slots_used);
 	} while (used <= slot && arn_cas32_full(&r->slots_used, used, slot + 1) != used);
-	claims[at] = (struct arn_claim){ .id = heap->id, .slot = slot, .cache = arn_slot(heap->base, slot)->cache };
-	arn_claimed = claims[at];
-	pthread_setspecific(key, claims);
 	return slot;
+}
+
+__u32 arn_claim_slot(struct arn_heap *heap)
+{
+	__u64 *c = find_claim(heap), *mine;
+	__u32 slot;
+
+	if (!c) {
+		mine = reserve_claim();
+		if (!mine)
+			return ARN_NO_SLOT;
+		slot = own_slot(heap);
+		/* (A handler that claims one just after this look makes a second claim: both are given back.) */
+		c = find_claim(heap);
+		if (slot != ARN_NO_SLOT && c) {
+			arn_xchg64_full(&arn_slot(heap->base, slot)->owner, 0);
+			slot = ARN_NO_SLOT;
+		}
+		arn_store_relaxed(mine, slot == ARN_NO_SLOT ? 0 : heap->id | slot << ARN_SLOT_SHIFT);
+		if (slot != ARN_NO_SLOT) {
+			pthread_setspecific(key, claims);
+			c = mine;
+		}
+		if (!c)
+			return ARN_NO_SLOT; /* asked again next time: somebody may have left */
+	}
+	arn_store_relaxed(&arn_claimed, arn_load_relaxed(c));
+	return (__u32)(arn_load_relaxed(c) & (ID_STEP - 1)) >> ARN_SLOT_SHIFT;
 }
 
 /* Slots that nobody owns keep nothing; this is for those whose owner was killed by its process. */
