@@ -66,8 +66,22 @@ $(B)/arenite.pc: Makefile
 		'Requires.private: libbpf' 'Libs: -L$${libdir} -larenite' 'Libs.private: $(LIBS)' \
 		'Cflags: -I$${includedir}' > $@
 
+# The set-up, the build, then the benchmark table on this kernel (or why not, and the native one).
+demo: deps
+	@$(MAKE) --no-print-directory tool
+	@$(B)/arenite demo
+
 clean:
 	rm -rf $(B)
+
+help:
+	@echo 'make              build/arenite, libarenite, the headers to install'
+	@echo 'make demo         install what is missing, build, measure (as root: on the running kernel)'
+	@echo 'make check        the same set-up, then every test; TESTS=pattern runs some'
+	@echo 'make deps         install what is missing'
+	@echo 'make install      PREFIX=, DESTDIR='
+	@echo 'make fuzz         the fuzzers for FUZZ_SECONDS'
+	@echo 'make freshtest    make demo and make check on a bare Debian 12 and 13'
 
 # Every part adds its test programs here; tests/tests.mk, last, runs them.
 CHECKS	   :=

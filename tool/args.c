@@ -17,23 +17,35 @@
 
 static char bad[256];
 
+/* The first argument that argp cannot take: the one after the longest beginning that it can. */
+static const char *culprit(const struct argp *argp, int argc, char **argv, void *input)
+{
+	int n;
+
+	for (n = argc - 1; n > 0; n--) {
+		bad[0] = 0;
+		if (!argp_parse(argp, n, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL, input) || bad[0])
+			break;
+	}
+	return argv[n > 0 ? n : 0];
+}
+
 void args_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
 	bool json = false;
-	int i, end = 0, err;
+	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
 		json |= !strcmp(argv[i], "--json");
 	out_set_json(json);
 	argp_err_exit_status = EXIT_USAGE;
 	bad[0] = 0;
-	err = argp_parse(argp, argc, argv, json ? ARGP_NO_ERRS : 0, &end, input);
-	if (!err)
+	if (!argp_parse(argp, argc, argv, json ? ARGP_NO_ERRS : 0, NULL, input))
 		return;
-	if (!bad[0])
-		snprintf(bad, sizeof(bad), "'%s': not an option or argument of '%s', or one that lacks its value",
-			 end > 0 && end <= argc ? argv[end - 1] : "?", argv[0]);
-	exit(out_error(EXIT_USAGE, "%s: '%s --help' lists them", bad, argv[0]));
+	if (bad[0])
+		exit(out_error(EXIT_USAGE, "%s", bad));
+	exit(out_error(EXIT_USAGE, "'%s': not an option of '%s', or one that lacks its value: '%s --help' lists them",
+		       culprit(argp, argc, argv, input), argv[0], argv[0]));
 }
 
 int args_bad(struct argp_state *state, const char *fmt, ...)

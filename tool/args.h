@@ -12,7 +12,10 @@
 #define ARGS_KEY_JSON 0x100
 
 /* The option that every command has. */
-#define ARGS_JSON { "json", ARGS_KEY_JSON, NULL, 0, "print JSON, errors included", 0 }
+#define ARGS_JSON                                                                                                      \
+	{                                                                                                              \
+		"json", ARGS_KEY_JSON, NULL, 0, "print JSON, errors included", 0                                       \
+	}
 
 /*
  * Parses.  argv[0] is what the usage text shows.  On a usage error it prints what is wrong (as JSON
@@ -27,7 +30,6 @@ int args_bad(struct argp_state *state, const char *fmt, ...) __attribute__((form
 bool args_uint(const char *text, unsigned int min, unsigned int max, unsigned int *out);
 bool args_seconds(const char *text, double max, double *out);
 /* "1,4,16": at most max_n values, each within the bounds, none twice. */
-bool args_list(const char *text, unsigned int min, unsigned int max, unsigned int *out, size_t max_n,
-	       unsigned int *n);
+bool args_list(const char *text, unsigned int min, unsigned int max, unsigned int *out, size_t max_n, unsigned int *n);
 
 #endif

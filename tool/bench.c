@@ -24,7 +24,9 @@ static const struct argp_option options[] = { ARGS_JSON, { 0 } };
 
 static int list(int argc, char **argv)
 {
-	static const struct argp argp = { .options = options, .parser = parse_list, .doc = "The benchmark's scenarios." };
+	static const struct argp argp = { .options = options,
+					  .parser = parse_list,
+					  .doc = "The benchmark's scenarios." };
 	json_t *names = json_array();
 	struct out_table *t;
 	size_t i;
@@ -37,7 +39,8 @@ static int list(int argc, char **argv)
 		out_row(t);
 		out_cell(t, "%s", scenarios[i]->name);
 		out_cell(t, "%s", scenarios[i]->text);
-		json_array_append_new(names, json_pack("{s:s, s:s}", "name", scenarios[i]->name, "text", scenarios[i]->text));
+		json_array_append_new(names,
+				      json_pack("{s:s, s:s}", "name", scenarios[i]->name, "text", scenarios[i]->text));
 	}
 	out_table_end(t);
 	return out_json(json_pack("{s:i, s:o}", "schema", OUT_SCHEMA, "scenarios", names)) ? 1 : 0;
@@ -49,7 +52,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	if (key == ARGP_KEY_ARG)
 		return args_bad(state, "'%s': no such scenario: 'arenite bench list' names them", arg);
-	return key == ARGP_KEY_NO_ARGS ? args_bad(state, "no scenario given: 'arenite bench list' names them") : ARGP_ERR_UNKNOWN;
+	return key == ARGP_KEY_NO_ARGS ? args_bad(state, "no scenario given: 'arenite bench list' names them")
+				       : ARGP_ERR_UNKNOWN;
 }
 
 int tool_bench(int argc, char **argv)
@@ -58,8 +62,8 @@ int tool_bench(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "SCENARIO [OPTION...]\nlist",
-		.doc = "Measures a scenario.\v'arenite bench list' names the scenarios, 'arenite bench SCENARIO --help' "
-		       "lists the options of one.",
+		.doc = "Measures a scenario.\v'arenite bench list' names the scenarios, "
+		       "'arenite bench SCENARIO --help' lists the options of one.",
 	};
 	char name[64];
 	size_t i;

@@ -5,6 +5,9 @@
  * With BPF arenas: a heap in the running kernel.  Without: one line says what is missing, and the
  * same runs on a native heap.
  */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <arenite/arenite.h>
 #include "args.h"
 #include "out.h"
@@ -31,29 +34,32 @@ int tool_demo(int argc, char **argv)
 	static const struct bench_scenario *const run[] = { &bench_malloc_free, &bench_malloc_xfree };
 	json_t *docs = json_array(), *doc;
 	struct bench_options o;
+	char missing[256];
 	size_t i;
 	int err;
 
 	args_parse(&argp, argc, argv, NULL);
 	err = arn_supported();
-	if (err) {
-		out_note("no heap in this kernel: %s. A native heap instead:", arn_last_error());
-		out_line("A native heap in this process, beside other allocators.\n");
-	} else {
+	snprintf(missing, sizeof(missing), "%s", err ? arn_last_error() : "");
+	if (err)
+		out_line("No heap in this kernel (%s): a native heap instead.\n", missing);
+	else
 		out_line("A heap in a BPF arena of the running kernel, beside its baselines.\n");
-	}
 	for (i = 0; i < sizeof(run) / sizeof(*run); i++) {
 		bench_malloc_defaults(&o, run[i]);
 		o.pin = true;
 		o.native = err != 0;
-		o.repeats = 7;
-		o.warm = 0.01;
-		o.secs = 0.03;
+		o.repeats = 5;
+		o.warm = 0.008;
+		o.secs = 0.025;
 		o.nproducers = crew_cpus() > 1 ? 2 : 1;
 		if (bench_malloc(&o, &doc))
 			return out_error(EXIT_FAILURE, "%s", bench_last_error());
 		json_array_append_new(docs, doc);
 	}
 	out_line("%s", "More: 'arenite bench list', 'arenite bench malloc-free --help'.");
-	return out_json(json_pack("{s:i, s:b, s:o}", "schema", OUT_SCHEMA, "native", err != 0, "benches", docs)) ? 1 : 0;
+	return out_json(json_pack("{s:i, s:b, s:s, s:o}", "schema", OUT_SCHEMA, "native", err != 0, "missing", missing,
+				  "benches", docs))
+		       ? 1
+		       : 0;
 }

@@ -102,19 +102,24 @@ void out_cell(struct out_table *t, const char *fmt, ...)
 		return;
 }
 
-void out_table_end(struct out_table *t)
+void out_table_drop(struct out_table *t)
 {
 	if (!t)
 		return;
-	if (!json_mode) {
+	scols_unref_table(t->table);
+	free(t->title);
+	free(t);
+}
+
+void out_table_end(struct out_table *t)
+{
+	if (t && !json_mode) {
 		if (t->title)
 			out_line("%s", t->title);
 		scols_print_table(t->table);
 		putchar('\n');
 	}
-	scols_unref_table(t->table);
-	free(t->title);
-	free(t);
+	out_table_drop(t);
 }
 
 int out_json(json_t *doc)
@@ -178,7 +183,8 @@ int out_error(int status, const char *fmt, ...)
 	if (n < 0)
 		return status;
 	if (json_mode)
-		out_json(json_pack("{s:i, s:{s:s, s:i}}", "schema", OUT_SCHEMA, "error", "message", text, "exit", status));
+		out_json(json_pack("{s:i, s:{s:s, s:i}}", "schema", OUT_SCHEMA, "error", "message", text, "exit",
+				   status));
 	else
 		fprintf(stderr, "arenite: %s\n", text);
 	free(text);

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#define EXIT_USAGE  2
-#define EXIT_LACKS  77 /* the kernel, or this process's rights, lack something: named */
-#define OUT_SCHEMA  1
+#define EXIT_USAGE 2
+#define EXIT_LACKS 77 /* the kernel, or this process's rights, lack something: named */
+#define OUT_SCHEMA 1
 
 struct out_table;
 
@@ -29,6 +29,7 @@ void out_col(struct out_table *t, const char *name, bool right);
 void out_row(struct out_table *t);
 void out_cell(struct out_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_table_end(struct out_table *t);
+void out_table_drop(struct out_table *t); /* frees it unprinted */
 
 /* Prints the document and drops it; nothing without --json.  doc NULL: out of memory. */
 int out_json(json_t *doc);

@@ -34,11 +34,11 @@ static void heap_table(const struct arn_stats *st)
 	out_col(t, "counter", false);
 	out_col(t, "value", true);
 	out_col(t, "what it counts", false);
-#define X(name, unit, text)                                          \
-	out_row(t);                                                  \
-	out_cell(t, #name);                                          \
-	out_cell(t, "%llu " unit, (unsigned long long)st->name);     \
-	out_cell(t, text);
+#define X(name, unit, text)                                                                                            \
+	out_row(t);                                                                                                    \
+	out_cell(t, #name);                                                                                            \
+	out_cell(t, "%llu " unit, (unsigned long long)st->name);                                                       \
+	out_cell(t, "%s", text);
 	ARN_HEAP_STATS(X)
 #undef X
 	out_table_end(t);
@@ -51,11 +51,11 @@ static void fail_table(const struct arn_stats *st)
 	out_col(t, "counter", false);
 	out_col(t, "value", true);
 	out_col(t, "what it counts", false);
-#define X(suffix, name, text)                                                             \
-	out_row(t);                                                                       \
-	out_cell(t, #name);                                                               \
-	out_cell(t, "%llu", (unsigned long long)st->fail[ARN_FAIL_##suffix]);             \
-	out_cell(t, text);
+#define X(suffix, name, text)                                                                                          \
+	out_row(t);                                                                                                    \
+	out_cell(t, #name);                                                                                            \
+	out_cell(t, "%llu", (unsigned long long)st->fail[ARN_FAIL_##suffix]);                                          \
+	out_cell(t, "%s", text);
 	ARN_FAIL_STATS(X)
 #undef X
 	out_table_end(t);
@@ -65,8 +65,8 @@ static void fail_table(const struct arn_stats *st)
 
 static void class_table(const struct arn_stats *st)
 {
-	struct out_table *t = out_table("size classes in use");
-	int i;
+	struct out_table *t = out_table("size classes that have slabs or magazines");
+	int i, used = 0;
 
 #define X(name, unit, text) out_col(t, #name, true);
 	ARN_CLASS_STATS(X)
@@ -76,12 +76,16 @@ static void class_table(const struct arn_stats *st)
 
 		if (!c->slabs && !c->magazines)
 			continue;
+		used++;
 		out_row(t);
 #define X(name, unit, text) out_cell(t, "%llu " unit, (unsigned long long)c->name);
 		ARN_CLASS_STATS(X)
 #undef X
 	}
-	out_table_end(t);
+	if (used)
+		out_table_end(t);
+	else
+		out_table_drop(t);
 }
 
 static json_t *document(const char *pin, const struct arn_stats *st)
@@ -102,8 +106,8 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 #undef X
 		json_array_append_new(classes, one);
 	}
-	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap, "failures", fail,
-			 "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes);
+	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap, "failures",
+			 fail, "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes);
 }
 
 int tool_stats(int argc, char **argv)

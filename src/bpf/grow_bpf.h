@@ -56,8 +56,10 @@ __weak int arn__grow(void)
 	arn_grow_start(r, &g);
 	for (i = arn_opaque(0u); i < ARN_GROW_TURNS && arn_may_loop; i++) {
 		err = g.chunk < arn_end_chunk(r) ? arn__chunk_add(g.chunk) : -ARN_EEXIST;
-		if (!err)
+		if (!err) {
+			arn_grow_done(ARN_HERE, r, &g);
 			return 0;
+		}
 		err = arn_grow_next(ARN_HERE, r, &g, err);
 		if (err)
 			return err;

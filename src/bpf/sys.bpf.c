@@ -31,6 +31,18 @@ int arn_sys_unmap(struct arn_sys_args *args)
 	return 0;
 }
 
+/* A mark in the root, to look for in a mapping.  -ENOENT: the root has no pages. */
+SEC("syscall")
+int arn_sys_mark(struct arn_sys_args *args)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_store_relaxed(&r->mark, args->bytes);
+	args->ret = arn_load_relaxed(&r->mark) == args->bytes ? 0 : -ARN_ENOENT;
+	return 0;
+}
+
 SEC("syscall")
 int arn_sys_reserve(struct arn_sys_args *args)
 {

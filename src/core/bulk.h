@@ -12,12 +12,23 @@
 
 #ifdef __bpf__
 typedef __u64 arn_vec;
-#define arn_vec_get(v, i)    (*arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8))
-#define arn_vec_set(v, i, p) (*arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8) = (p))
+#define arn_vec_at(v, i) arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8)
 #else
 typedef void **arn_vec;
-#define arn_vec_get(v, i)    ((__u64)(v)[i])
-#define arn_vec_set(v, i, p) ((v)[i] = (void *)(p))
+#define arn_vec_at(v, i) ((__u64 *)(v) + (i))
+#endif
+#define arn_vec_get(v, i)    (*arn_vec_at(v, i))
+#define arn_vec_set(v, i, p) (*arn_vec_at(v, i) = (p))
+
+/*
+ * Objects a turn of the inner loops.  A may_goto keeps its count in memory, which costs as much as
+ * moving an object does.
+ */
+#define ARN_BULK_STEP 8u
+#ifdef __clang__
+#define arn_unroll _Pragma("unroll")
+#else
+#define arn_unroll _Pragma("GCC unroll 8")
 #endif
 
 /* Moves at most want objects of the loaded magazine to out.  0: the cache is busy or spent. */
@@ -25,7 +36,7 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 				     arn_vec out)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 n, i, off, got, state = r->state_bias, mag;
+	__u32 n, i, k, off, got, state = r->state_bias, mag;
 	__u64 base = r->base;
 
 	n = arn_claim(&c->n);
@@ -37,7 +48,19 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 		n = 0;
 	got = n < want ? n : want;
 	mag = c->loaded;
-	for (i = arn_opaque(0u); i < got && arn_may_loop; i++) {
+	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= got && arn_may_loop; i += ARN_BULK_STEP) {
+		__u32 __arena *from = &arn_mag(b, mag + (n - ARN_BULK_STEP) * 4)->obj[0];
+		__u64 __arena *to = arn_vec_at(out, i);
+
+		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
+		{
+			off = arn_load_relaxed(&from[ARN_BULK_STEP - 1 - k]);
+			to[k] = base | off;
+			arn_store_relaxed(arn_ptr(b, __u8, state + (off >> ARN_GRANULE_SHIFT)), cls + 1);
+		}
+		n -= ARN_BULK_STEP;
+	}
+	for (; i < got && arn_may_loop; i++) {
 		n--;
 		off = arn_load_relaxed(&arn_mag(b, mag)->obj[n & 127]);
 		arn_vec_set(out, i, base | off);
@@ -54,7 +77,8 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
 {
 	struct arn_cache __arena *c;
-	__u32 n, i, off, cls, st, why, mag, cap;
+	__u32 n, i, k, off, cls, st, why, mag, cap, state = r->state_bias;
+	__u64 base = r->base;
 
 	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
 	cls = st - 1;
@@ -73,7 +97,33 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 	}
 	cap = c->cap;
 	mag = c->loaded;
-	for (i = arn_opaque(0u); i < want && n < cap && arn_may_loop; i++) {
+	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= want && n + ARN_BULK_STEP <= cap && arn_may_loop;
+	     i += ARN_BULK_STEP) {
+		__u32 __arena *to = &arn_mag(b, mag + n * 4)->obj[0];
+		__u64 __arena *from = arn_vec_at(v, i);
+
+		/* As arn_object, for pointers with the base's upper half. */
+		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
+		{
+			__u64 p = from[k];
+			__u32 g = (__u32)p >> ARN_GRANULE_SHIFT | (__u32)p << (32 - ARN_GRANULE_SHIFT);
+			__u8 __arena *s;
+
+			if (arn_unlikely((p ^ base) >> 32) || arn_unlikely(g - r->first_granule >= r->ngranules))
+				break;
+			s = arn_ptr(b, __u8, state + g);
+			if (arn_unlikely(arn_load_relaxed(s) != cls + 1))
+				break;
+			arn_store_relaxed(s, 0);
+			arn_store_relaxed(&to[k], (__u32)p);
+		}
+		n += k;
+		if (k < ARN_BULK_STEP) {
+			i += k;
+			goto out;
+		}
+	}
+	for (; i < want && n < cap && arn_may_loop; i++) {
 		off = arn_object(b, r, arn_vec_get(v, i), &st, &why);
 		if (st != cls + 1)
 			break;
@@ -81,6 +131,7 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 		arn_store_relaxed(&arn_mag(b, mag)->obj[n & 127], off);
 		n++;
 	}
+out:
 	arn_unclaim(&c->n, n);
 	return i;
 }

@@ -19,6 +19,7 @@
 
 #define ARN_MAP_TRIES	3u
 #define ARN_GROW_TURNS (ARN_MAX_CHUNKS * 4) /* of a whole search */
+#define ARN_GROW_CHUNK 0xffffu /* root.grow_chunk: a chunk, and above it how often one was given back */
 
 /* Kernel pages for a chunk and what describes it.  0, or -ENOMEM with nothing mapped. */
 static arn_inline int arn_chunk_map(arn_base b, struct arn_root __arena *r, __u32 chunk)
@@ -32,11 +33,16 @@ static arn_inline int arn_chunk_map(arn_base b, struct arn_root __arena *r, __u3
 		if (arn_port_map(b, desc, ARN_CHUNK_DESC_BYTES))
 			goto no_desc;
 	} else {
-		/* The chunk's neighbours may have mapped it: then this says no, and that is fine. */
+		/* Shared with the chunk's neighbours, mapped by the first and kept. */
+		__u32 page = (desc - arn_chunk_desc_off(r, arn_first_chunk(r))) >> r->sys_page_shift;
 		__u32 mask = (1u << r->sys_page_shift) - 1;
 
-		if (!arn_port_map(b, desc & ~mask, mask + 1))
+		if (!arn_port_map(b, desc & ~mask, mask + 1)) {
 			arn_add64_full(&r->meta_mapped, 1);
+			arn_or64_full(&r->desc_mapped[(page >> 6) & 15], 1ULL << (page & 63));
+		}
+		if (!(arn_load_relaxed(&r->desc_mapped[(page >> 6) & 15]) >> (page & 63) & 1))
+			goto no_desc;
 	}
 	if (arn_port_map(b, chunk << ARN_CHUNK_SHIFT, ARN_CHUNK_SIZE))
 		goto no_pages;
@@ -64,6 +70,20 @@ static arn_inline void arn_chunk_unmap(arn_base b, struct arn_root __arena *r, _
 	arn_add64_full(&r->meta_mapped, -(__u64)(bytes >> r->sys_page_shift));
 }
 
+/* A chunk can be had (again): searches start there at the latest, also those that passed it already. */
+static arn_inline void arn_grow_from(struct arn_root __arena *r, __u32 chunk)
+{
+	__u32 old, at, i;
+
+	for (i = arn_opaque(0u); i < ARN_DEPOT_TRIES && arn_may_loop; i++) {
+		old = arn_load_relaxed(&r->grow_chunk);
+		at = old & ARN_GROW_CHUNK;
+		at = at < chunk ? at : chunk;
+		if (arn_cas32_full(&r->grow_chunk, old, ((old & ~ARN_GROW_CHUNK) + ARN_GROW_CHUNK + 1) | at) == old)
+			break;
+	}
+}
+
 /* Makes a chunk part of the heap.  0; -EEXIST: it is not free to take; -ENOMEM. */
 static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u32 chunk)
 {
@@ -75,13 +95,12 @@ static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u3
 	if (arn_chunk_map(b, r, chunk)) {
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_MAP]);
 		arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
+		arn_grow_from(r, chunk);
 		return -ARN_ENOMEM;
 	}
 	/* Published before its pages are handed out: who frees one asks the directory. */
 	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_MAPPED);
 	arn_add64_full(&r->pages_mapped, ARN_CHUNK_PAGES);
-	if (arn_load_relaxed(&r->grow_chunk) <= chunk)
-		arn_store_relaxed(&r->grow_chunk, chunk + 1);
 	arn_desc(b, r, pg)->npages = ARN_CHUNK_PAGES;
 	arn_run_drop(b, r, pg);
 	return 0;
@@ -89,6 +108,7 @@ static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u3
 
 /* A search for chunks to add, lowest first. */
 struct arn_grow {
+	__u32 start; /* root.grow_chunk as it was found */
 	__u32 chunk; /* the next to try */
 	__u32 refused; /* one that the kernel refused, 0: none */
 	__u32 tries;
@@ -96,15 +116,25 @@ struct arn_grow {
 
 static arn_inline void arn_grow_start(struct arn_root __arena *r, struct arn_grow *g)
 {
-	g->chunk = arn_load_relaxed(&r->grow_chunk);
+	g->start = arn_load_relaxed(&r->grow_chunk);
+	g->chunk = g->start & ARN_GROW_CHUNK;
 	if (g->chunk < arn_first_chunk(r))
 		g->chunk = arn_first_chunk(r);
 	g->refused = g->tries = arn_opaque(0u);
 }
 
+/* g->chunk was added: one refused before it is somebody else's; the next search starts behind. */
+static arn_inline void arn_grow_done(arn_base b, struct arn_root __arena *r, struct arn_grow *g)
+{
+	if (g->refused)
+		arn_cas32_full(arn_dir(b, g->refused), ARN_CHUNK_NONE, ARN_CHUNK_TAKEN);
+	/* Unless one was given back meanwhile. */
+	arn_cas32_full(&r->grow_chunk, g->start, (g->start & ~ARN_GROW_CHUNK) | (g->chunk + 1));
+}
+
 /*
- * What to do after arn_chunk_add(g->chunk) said err: 0, try g->chunk; or why to give up (-ENOMEM the
- * kernel's, -E2BIG the arena is full).
+ * What to do after arn_chunk_add(g->chunk) failed with err: 0, try g->chunk; or why to give up (-ENOMEM
+ * the kernel's, -E2BIG the arena is full).
  */
 static arn_inline int arn_grow_next(arn_base b, struct arn_root __arena *r, struct arn_grow *g, int err)
 {
@@ -114,11 +144,7 @@ static arn_inline int arn_grow_next(arn_base b, struct arn_root __arena *r, stru
 		g->refused = g->chunk++;
 		g->tries = arn_opaque(0u);
 	}
-	if (!err && g->refused) {
-		arn_cas32_full(arn_dir(b, g->refused), ARN_CHUNK_NONE, ARN_CHUNK_TAKEN);
-		g->refused = arn_opaque(0u);
-	}
-	if (!err || err == -ARN_EEXIST) {
+	if (err == -ARN_EEXIST) {
 		g->chunk++;
 		g->tries = arn_opaque(0u);
 	}
@@ -134,12 +160,8 @@ static arn_inline __u32 arn_shrink_chunk(arn_base b, struct arn_root __arena *r,
 
 	if (arn_lock(r, slot)) {
 		pg = arn_run_alloc(b, r, ARN_CHUNK_PAGES, ARN_CHUNK_PAGES);
-		chunk = pg >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
-		if (pg) {
+		if (pg)
 			arn_add64_full(&r->pages_mapped, -(__u64)ARN_CHUNK_PAGES);
-			if (chunk < arn_load_relaxed(&r->grow_chunk))
-				arn_store_relaxed(&r->grow_chunk, chunk);
-		}
 		arn_unlock(r);
 	}
 	if (!pg)
@@ -148,6 +170,7 @@ static arn_inline __u32 arn_shrink_chunk(arn_base b, struct arn_root __arena *r,
 	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_BUSY);
 	arn_chunk_unmap(b, r, chunk);
 	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
+	arn_grow_from(r, chunk);
 	return ARN_CHUNK_PAGES;
 }
 

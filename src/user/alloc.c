@@ -155,10 +155,13 @@ static arn_inline void *alloc_class(struct arn_heap *heap, struct arn_cache *c, 
 /* This thread's first call on the heap since it used another one, or a large object. */
 static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t size)
 {
-	__u32 cls = ARN_CLASSES;
+	__u32 cls = ARN_CLASSES, at;
+	bool mine = arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at);
 
-	if (size <= ARN_MAX_CLASSED && !refused(heap))
+	if (size <= ARN_MAX_CLASSED && (mine || !refused(heap)))
 		cls = arn_class_of(arn_root(heap->base), size);
+	if (arn_likely(mine && cls < ARN_CLASSES))
+		return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
 	return alloc_rest(heap, cls, size, 0);
 }
 
@@ -166,9 +169,9 @@ void *arn_malloc(struct arn_heap *heap, size_t size)
 {
 	__u32 cls, at;
 
-	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) || arn_unlikely(size > ARN_MAX_CLASSED))
+	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) || arn_unlikely(size > ARN_SMALL_MAX))
 		return malloc_rest(heap, size);
-	cls = arn_class_of(arn_root(heap->base), size);
+	cls = arn_root(heap->base)->class_small[(size + 15) >> 4];
 	return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
 }
 

@@ -60,12 +60,46 @@ static void heap_drop(struct arn_heap *h)
 
 	if (h->sys)
 		arn_sys_close(h);
-	if (h->base)
+	if (h->base && !h->lent)
 		munmap(h->base, h->bytes);
 	if (h->map_fd >= 0)
 		close(h->map_fd);
 	free(h);
 	errno = err;
+}
+
+/* Reads a word, without touching a page that is not there (that is a fault).  False: it is not. */
+static bool peek(const void *at, __u64 *word)
+{
+	int fds[2];
+	bool ok;
+
+	if (pipe(fds))
+		return false;
+	ok = write(fds[1], at, sizeof(*word)) == sizeof(*word) && read(fds[0], word, sizeof(*word)) == sizeof(*word);
+	close(fds[0]);
+	close(fds[1]);
+	return ok;
+}
+
+/*
+ * Whether what lies at the arena's address is this arena: BPF writes a mark, which must be seen there.
+ * 0; -ENOENT: the root has no pages to write to; -EEXIST: it is something else.
+ */
+static int lent_is_ours(struct arn_heap *h)
+{
+	__u64 mark = (__u64)getpid() << 32 | (__u32)(unsigned long)h, seen;
+	int turn, err;
+
+	/* Somebody else may do the same at this moment. */
+	for (turn = 0; turn < 3; turn++) {
+		err = arn_sys_mark_root(h, ++mark);
+		if (err)
+			return err;
+		if (peek(h->base + ARN_ROOT_OFF + offsetof(struct arn_root, mark), &seen) && seen == mark)
+			return 0;
+	}
+	return arn_error(EEXIST, "arena at %p: this process has something else there", (void *)h->base);
 }
 
 /* Makes the root of a mapped arena. */
@@ -89,6 +123,11 @@ static int root_make(struct arn_heap *h, const struct arn_options *o)
 		err = arn_sys_load(h);
 		if (!err && arn_sys_map_root(h, ARN_ROOT_OFF, arn_root_bytes(&g) >> g.sys_page_shift))
 			err = arn_error(ENOMEM, "heap: no kernel pages for its root (or somebody uses offset 16 MiB of the arena)");
+		if (!err && h->lent) {
+			err = lent_is_ours(h);
+			if (err)
+				arn_sys_unmap_root(h, ARN_ROOT_OFF, arn_root_bytes(&g) >> g.sys_page_shift);
+		}
 		if (err)
 			return err;
 	}
@@ -146,10 +185,11 @@ static int map_arena(struct arn_heap *h)
 		return arn_error(EINVAL, "arena '%s': %llu bytes: must be 24 MiB to 4 GiB, in whole MiB", info.name,
 				 (unsigned long long)h->bytes);
 	err = arn_map_at(h->map_fd, info.map_extra, h->bytes);
-	if (err == -EEXIST)
-		return arn_error(EEXIST, "arena '%s': this process has something else at 0x%llx (or has it open already)",
+	if (err == -EEXIST && arn_heap_at((arn_base)(unsigned long)info.map_extra))
+		return arn_error(EEXIST, "arena '%s': this process has it open already, or another heap at its address 0x%llx",
 				 info.name, (unsigned long long)info.map_extra);
-	if (err)
+	h->lent = err == -EEXIST; /* libbpf maps the arena of a skeleton that it loads */
+	if (err && !h->lent)
 		return arn_error(-err, "arena '%s': cannot map it at 0x%llx: %s", info.name,
 				 (unsigned long long)info.map_extra, strerror(-err));
 	h->base = (arn_base)(unsigned long)info.map_extra;
@@ -196,18 +236,14 @@ struct arn_heap *arn_create(const struct arn_options *opts)
 	return o.flags & ARN_NATIVE ? create_native(&o) : create_shared(&o);
 }
 
-/* Whether a root is there, without touching a page that is not (a read of one is a fault). */
-static bool root_mapped(struct arn_heap *h)
+/* Whether a root is there: 0, -ENOENT, or why that cannot be told. */
+static int root_mapped(struct arn_heap *h)
 {
-	int fds[2];
-	bool ok;
+	__u64 word;
 
-	if (pipe(fds))
-		return false;
-	ok = write(fds[1], h->base + ARN_ROOT_OFF, 8) == 8;
-	close(fds[0]);
-	close(fds[1]);
-	return ok;
+	if (h->lent)
+		return lent_is_ours(h);
+	return peek(h->base + ARN_ROOT_OFF, &word) ? 0 : -ENOENT;
 }
 
 struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts)
@@ -215,6 +251,7 @@ struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts
 	struct arn_heap *h;
 	struct arn_options o;
 	const char *wrong;
+	int err;
 
 	if (read_options(opts, &o))
 		return NULL;
@@ -228,8 +265,11 @@ struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts
 	}
 	if (map_arena(h))
 		goto fail;
-	wrong = root_mapped(h) ? arn_root_wrong(h->base, arn_root(h->base), h->bytes) : "it holds no heap";
-	if (wrong && flags & ARN_INIT && !root_mapped(h)) {
+	err = root_mapped(h);
+	if (err && err != -ENOENT)
+		goto fail;
+	wrong = err ? "it holds no heap" : arn_root_wrong(h->base, arn_root(h->base), h->bytes);
+	if (err && flags & ARN_INIT) {
 		if (root_make(h, &o))
 			goto fail;
 	} else if (wrong) {
@@ -237,6 +277,8 @@ struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts
 			  (void *)h->base, wrong);
 		goto fail;
 	}
+	if (h->lent)
+		madvise(h->base, h->bytes, MADV_DONTFORK);
 	arn_heap_register(h);
 	return h;
 fail:

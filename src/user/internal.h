@@ -15,6 +15,7 @@ struct arn_heap {
 	__u64 id; /* never used twice in a process: what a thread's claim is good for */
 	bool native;
 	bool gone; /* this is a forked child */
+	bool lent; /* the mapping is libbpf's, made with its skeleton */
 	int map_fd;
 	__u64 bytes;
 	struct arn_sys_bpf *sys; /* the syscall programs, once loaded */
@@ -23,23 +24,26 @@ struct arn_heap {
 
 /*
  * A thread's claim on a slot of one heap, in one word, because a signal handler may make or use claims
- * between any two instructions: the heap's id, whose low bits are 0, and there the slot's place.
+ * between any two instructions: the heap's id, whose low bits are 0, and there the offset of the slot's
+ * caches.
  */
-#define ARN_CLAIM_BITS 26 /* ARN_MAX_SLOTS slots of 4 KiB */
+#define ARN_CLAIM_BITS	  27 /* 16 MiB and ARN_MAX_SLOTS slots of 4 KiB */
+#define ARN_CLAIM_AT(slot) (ARN_SLOTS_OFF + ((slot) << ARN_SLOT_SHIFT) + (__u32)offsetof(struct arn_slot, cache))
+#define ARN_CLAIM_SLOT(at) (((at) - ARN_CLAIM_AT(0)) >> ARN_SLOT_SHIFT)
 
 extern __thread __u64 arn_claimed __attribute__((tls_model("initial-exec")));
 
-/* Is the claim on a slot of this heap?  At which offset from the first. */
-static arn_inline bool arn_claim_of(__u64 claim, const struct arn_heap *heap, __u32 *off)
+/* Is the claim on a slot of this heap?  At which offset are its caches. */
+static arn_inline bool arn_claim_of(__u64 claim, const struct arn_heap *heap, __u32 *at)
 {
 	claim ^= heap->id;
-	*off = (__u32)claim;
+	*at = (__u32)claim;
 	return arn_likely(claim >> ARN_CLAIM_BITS == 0);
 }
 
-static arn_inline struct arn_cache *arn_claimed_cache(const struct arn_heap *heap, __u32 off, __u32 cls)
+static arn_inline struct arn_cache *arn_claimed_cache(const struct arn_heap *heap, __u32 at, __u32 cls)
 {
-	return arn_ptr(heap->base, struct arn_slot, ARN_SLOTS_OFF + off)->cache + cls;
+	return arn_ptr(heap->base, struct arn_cache, at) + cls;
 }
 
 /* error.c: sets arn_last_error(), returns -err. */
@@ -57,14 +61,15 @@ int arn_map_at(int fd, __u64 addr, __u64 bytes);
 __u32 arn_claim_slot(struct arn_heap *heap); /* ARN_NO_SLOT: all taken */
 void arn_heap_register(struct arn_heap *heap);
 void arn_heap_unregister(struct arn_heap *heap);
+bool arn_heap_at(arn_base base); /* whether this process has one open there */
 void arn_drain_idle(struct arn_heap *heap);
 
 /* The slot of the calling thread. */
 static inline __u32 arn_my_slot(struct arn_heap *heap)
 {
-	__u32 off;
+	__u32 at;
 
-	return arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &off) ? off >> ARN_SLOT_SHIFT : arn_claim_slot(heap);
+	return arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at) ? ARN_CLAIM_SLOT(at) : arn_claim_slot(heap);
 }
 
 /* sys.c */
@@ -72,6 +77,7 @@ int arn_sys_load(struct arn_heap *heap);
 void arn_sys_close(struct arn_heap *heap);
 int arn_sys_map_root(struct arn_heap *heap, __u32 off, __u32 pages);
 void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages);
+int arn_sys_mark_root(struct arn_heap *heap, __u64 mark); /* -ENOENT: it has no pages */
 int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes);
 long long arn_sys_trim_pages(struct arn_heap *heap);
 int arn_sys_drain_cpus(struct arn_heap *heap);

@@ -2,11 +2,13 @@
 /*
  * map.c - where heaps lie in the address space.
  *
- * At the first free 4 GiB slot from 0x7e8000000000 up: clear of the shadows of ASan and TSan, and a
- * process may hold many.  Never fork into a child: it could unmap pages under the kernel's feet.
+ * At a free 4 GiB slot from 0x7e8000000000 up: clear of the shadows of ASan and TSan, and a process
+ * may hold many.  Never fork into a child: it could unmap pages under the kernel's feet.
  */
 #include <sys/mman.h>
 #include "internal.h"
+
+#define ADDR_SLOTS ((ARN_ADDR_END - ARN_ADDR_FIRST) / ARN_ADDR_STEP)
 
 static void *try_map(int fd, __u64 addr, __u64 bytes, int prot)
 {
@@ -23,13 +25,24 @@ static void *try_map(int fd, __u64 addr, __u64 bytes, int prot)
 	return p;
 }
 
+/*
+ * Each slot in turn: one that is named now and mapped later (arn_prepare_map; libbpf maps it over
+ * whatever lies there) is not handed out again meanwhile.
+ */
+static __u64 next_addr(void)
+{
+	static __u64 turn;
+
+	return ARN_ADDR_FIRST + arn_add64_full(&turn, 1) % ADDR_SLOTS * ARN_ADDR_STEP;
+}
+
 arn_base arn_map_anywhere(int fd, __u64 bytes)
 {
-	__u64 addr;
+	__u64 i;
 	void *p;
 
-	for (addr = ARN_ADDR_FIRST; addr < ARN_ADDR_END; addr += ARN_ADDR_STEP) {
-		p = try_map(fd, addr, bytes, PROT_READ | PROT_WRITE);
+	for (i = 0; i < ADDR_SLOTS; i++) {
+		p = try_map(fd, next_addr(), bytes, PROT_READ | PROT_WRITE);
 		if (p) {
 			madvise(p, bytes, MADV_DONTFORK);
 			return p;
@@ -43,10 +56,11 @@ arn_base arn_map_anywhere(int fd, __u64 bytes)
 
 __u64 arn_addr_free(void)
 {
-	__u64 addr;
+	__u64 addr, i;
 	void *p;
 
-	for (addr = ARN_ADDR_FIRST; addr < ARN_ADDR_END; addr += ARN_ADDR_STEP) {
+	for (i = 0; i < ADDR_SLOTS; i++) {
+		addr = next_addr();
 		p = try_map(-1, addr, ARN_ADDR_STEP, PROT_NONE);
 		if (p) {
 			munmap(p, ARN_ADDR_STEP);

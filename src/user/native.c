@@ -32,8 +32,10 @@ int arn_native_grow(struct arn_heap *heap)
 	arn_grow_start(r, &g);
 	for (i = 0; i < ARN_GROW_TURNS; i++) {
 		err = g.chunk < arn_end_chunk(r) ? arn_chunk_add(heap->base, r, g.chunk) : -EEXIST;
-		if (!err)
+		if (!err) {
+			arn_grow_done(heap->base, r, &g);
 			return 0;
+		}
 		err = arn_grow_next(heap->base, r, &g, err);
 		if (err)
 			return err;

@@ -80,6 +80,14 @@ void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages)
 	run(heap, heap->sys->progs.arn_sys_unmap, &args);
 }
 
+int arn_sys_mark_root(struct arn_heap *heap, __u64 mark)
+{
+	struct arn_sys_args args = { .bytes = mark };
+	int err = arn_sys_load(heap);
+
+	return err ? err : (int)run(heap, heap->sys->progs.arn_sys_mark, &args);
+}
+
 int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
 {
 	struct arn_sys_args args = { .bytes = bytes };

@@ -54,17 +54,17 @@ static void drain(struct arn_heap *heap, __u32 slot)
 static void thread_exit(void *unused)
 {
 	struct arn_heap *h;
-	__u32 off;
+	__u32 at;
 	int i;
 
 	(void)unused;
 	pthread_mutex_lock(&lock);
 	for (h = heaps; h; h = h->next) {
 		for (i = 0; i < CLAIMS; i++) {
-			if (!arn_claim_of(claims[i], h, &off))
+			if (!arn_claim_of(claims[i], h, &at))
 				continue;
-			drain(h, off >> ARN_SLOT_SHIFT);
-			arn_xchg64_full(&arn_slot(h->base, off >> ARN_SLOT_SHIFT)->owner, 0);
+			drain(h, ARN_CLAIM_SLOT(at));
+			arn_xchg64_full(&arn_slot(h->base, ARN_CLAIM_SLOT(at))->owner, 0);
 		}
 	}
 	for (i = 0; i < CLAIMS; i++)
@@ -129,6 +129,17 @@ void arn_heap_unregister(struct arn_heap *heap)
 		}
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+bool arn_heap_at(arn_base base)
+{
+	struct arn_heap *h;
+
+	pthread_mutex_lock(&lock);
+	for (h = heaps; h && (h->gone || h->base != base); h = h->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return h != NULL;
 }
 
 /* Makes room among this thread's claims.  Is there any? */
@@ -213,7 +224,7 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 			arn_xchg64_full(&arn_slot(heap->base, slot)->owner, 0);
 			slot = ARN_NO_SLOT;
 		}
-		arn_store_relaxed(mine, slot == ARN_NO_SLOT ? 0 : heap->id | slot << ARN_SLOT_SHIFT);
+		arn_store_relaxed(mine, slot == ARN_NO_SLOT ? 0 : heap->id | ARN_CLAIM_AT(slot));
 		if (slot != ARN_NO_SLOT) {
 			pthread_setspecific(key, claims);
 			c = mine;
@@ -222,7 +233,7 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 			return ARN_NO_SLOT; /* asked again next time: somebody may have left */
 	}
 	arn_store_relaxed(&arn_claimed, arn_load_relaxed(c));
-	return (__u32)(arn_load_relaxed(c) & (ID_STEP - 1)) >> ARN_SLOT_SHIFT;
+	return ARN_CLAIM_SLOT((__u32)(arn_load_relaxed(c) & (ID_STEP - 1)));
 }
 
 /* Slots that nobody owns keep nothing; this is for those whose owner was killed by its process. */
