@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * arenite.bpf.h - the BPF side.  Include it after vmlinux.h or after linux/bpf.h; that is all:
- * the functions come with it, __weak, so that several units of one object may include it.  With
- * ARN_LINKED defined it only declares them, for an object that is linked with arenite.bpf.o
- * (bpftool gen object).
+ * the functions come with it, __weak, so that several units of one object may include it (bpftool
+ * before 7.6 cannot link two units that declare the same kernel function: one of them then has the
+ * functions).  With ARN_LINKED defined it only declares them, for an object that is linked with such a
+ * unit or with arenite.bpf.o (bpftool gen object).
  *
  * The object's arena is the heap: arn_attach() (user side, before load) makes it one, or
  * arn_open_fd(fd, ARN_INIT) after load.  Before that every allocation is NULL, and counted in

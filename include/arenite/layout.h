@@ -245,7 +245,7 @@ struct arn_root {
 
 	/* line 2: the one lock, for slabs and page runs */
 	__u32 lock; /* owner's slot + 1 */
-	__u32 grow_chunk; /* where the search for an unmapped chunk starts */
+	__u32 grow_chunk; /* where the search for an unmapped chunk starts; upper half: chunks given back */
 	__u64 bin_map[2]; /* which bins have a run */
 	__u64 pages_free; /* heap pages in free runs */
 	__u64 pages_mapped; /* heap pages mapped */
@@ -260,7 +260,8 @@ struct arn_root {
 	/* line 6 */
 	__u64 bad_ptr; /* the last refused pointer */
 	__u64 meta_mapped; /* kernel pages of state bytes and descriptors */
-	__u64 reserved4[6];
+	__u64 mark; /* who opens the heap writes here in BPF what it looks for in its mapping */
+	__u64 reserved4[5];
 
 	__u8 class_small[72]; /* class of ceil(size / 16), size <= 1024 */
 	__u8 class_mid[128]; /* class of (size - 1) / 256, size <= 32768 */
@@ -268,7 +269,7 @@ struct arn_root {
 	__u8 bit_place[64]; /* place of a single bit b: bit_place[b * ARN_DE_BRUIJN >> 58] */
 	struct arn_class cls[ARN_CLASSES];
 	__u32 bins[ARN_BINS];
-	__u64 reserved6[16];
+	__u64 desc_mapped[16]; /* kernel pages above 16 KiB: those of the descriptors that are mapped */
 	struct arn_depot depot[ARN_CLASSES];
 };
 

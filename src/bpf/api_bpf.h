@@ -223,7 +223,8 @@ static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __
 	}
 	align = arn_large_align(size, align);
 	if (arn_is_checked(r)) {
-		block += sizeof(struct arn_trailer);
+		size += !size; /* a minimal object has a byte to guard */
+		block = size + sizeof(struct arn_trailer);
 		if (cls < ARN_CLASSES)
 			cls = arn_class_aligned(r, block, arn_checked_align(size, natural));
 	}

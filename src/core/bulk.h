@@ -24,7 +24,8 @@ typedef void **arn_vec;
  * Objects a turn of the inner loops.  A may_goto keeps its count in memory, which costs as much as
  * moving an object does.
  */
-#define ARN_BULK_STEP 8u
+#define ARN_BULK_STEP	   8u
+#define ARN_BULK_OBJ(m, n) ((m) + (__u32)__builtin_offsetof(struct arn_mag, obj) + (n) * 4)
 #ifdef __clang__
 #define arn_unroll _Pragma("unroll")
 #else
@@ -49,7 +50,7 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 	got = n < want ? n : want;
 	mag = c->loaded;
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= got && arn_may_loop; i += ARN_BULK_STEP) {
-		__u32 __arena *from = &arn_mag(b, mag + (n - ARN_BULK_STEP) * 4)->obj[0];
+		__u32 __arena *from = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n - ARN_BULK_STEP));
 		__u64 __arena *to = arn_vec_at(out, i);
 
 		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
@@ -99,7 +100,7 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 	mag = c->loaded;
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= want && n + ARN_BULK_STEP <= cap && arn_may_loop;
 	     i += ARN_BULK_STEP) {
-		__u32 __arena *to = &arn_mag(b, mag + n * 4)->obj[0];
+		__u32 __arena *to = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n));
 		__u64 __arena *from = arn_vec_at(v, i);
 
 		/* As arn_object, for pointers with the base's upper half. */

@@ -134,7 +134,7 @@ static arn_inline void arn_run_insert(arn_base b, struct arn_root __arena *r, __
 		arn_desc(b, r, d->next)->prev = pg;
 	r->bins[bin] = pg;
 	arn_bin_mark(r, bin, 1);
-	r->pages_free += n;
+	arn_store_relaxed(&r->pages_free, r->pages_free + n);
 }
 
 static arn_inline void arn_run_remove(arn_base b, struct arn_root __arena *r, __u32 pg)
@@ -155,7 +155,7 @@ static arn_inline void arn_run_remove(arn_base b, struct arn_root __arena *r, __
 	}
 	d->kind = ARN_PG_NONE;
 	arn_desc(b, r, pg + n - 1)->kind = ARN_PG_NONE;
-	r->pages_free -= n;
+	arn_store_relaxed(&r->pages_free, r->pages_free - n);
 }
 
 /* Gives [pg, pg + n) back; its descriptors are NONE.  Only arn_settle calls it. */
@@ -167,7 +167,7 @@ static arn_inline int arn_run_free(arn_base b, struct arn_root __arena *r, __u32
 		return -ARN_EINVAL;
 	if (arn_page_valid(r, pg - 1)) {
 		d = arn_desc(b, r, pg - 1);
-		if (d->kind == ARN_PG_FREE && arn_page_valid(r, d->head)) {
+		if (arn_load_relaxed(&d->kind) == ARN_PG_FREE && arn_page_valid(r, d->head)) {
 			__u32 head = d->head;
 
 			arn_run_remove(b, r, head);
@@ -177,7 +177,7 @@ static arn_inline int arn_run_free(arn_base b, struct arn_root __arena *r, __u32
 	}
 	if (arn_page_valid(r, pg + n)) {
 		d = arn_desc(b, r, pg + n);
-		if (d->kind == ARN_PG_FREE) {
+		if (arn_load_relaxed(&d->kind) == ARN_PG_FREE) {
 			__u32 more = d->npages;
 
 			arn_run_remove(b, r, pg + n);

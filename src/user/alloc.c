@@ -95,8 +95,9 @@ static bool possible(struct arn_heap *heap, size_t size, size_t align)
 	if (size <= r->arena_bytes / 2 && align <= r->arena_bytes / 2)
 		return true;
 	arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
-	arn_error(E2BIG, "object of %zu bytes at alignment %zu: above half the arena (%llu bytes): create a larger heap",
-		  size, align, (unsigned long long)r->arena_bytes);
+	arn_error(size <= r->arena_bytes / 2 ? EINVAL : E2BIG,
+		  "object of %zu bytes at alignment %zu: above half the arena (%llu bytes): create a larger heap", size,
+		  align, (unsigned long long)r->arena_bytes);
 	return false;
 }
 
@@ -113,7 +114,8 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 		return NULL;
 	slot = arn_my_slot(heap);
 	if (arn_is_checked(r)) {
-		block += sizeof(struct arn_trailer);
+		size += !size; /* a minimal object has a byte to guard */
+		block = size + sizeof(struct arn_trailer);
 		if (cls < ARN_CLASSES)
 			cls = arn_class_aligned(r, block, arn_checked_align(size, align));
 	} else if (cls < ARN_CLASSES && slot != ARN_NO_SLOT) { /* this thread's first call had no cache to ask */
@@ -196,6 +198,9 @@ void *arn_calloc(struct arn_heap *heap, size_t n, size_t size)
 	void *p;
 
 	if (__builtin_mul_overflow(n, size, &bytes)) {
+		if (refused(heap))
+			return NULL;
+		arn_inc64_relaxed(&arn_root(heap->base)->fail[ARN_FAIL_SIZE]);
 		arn_error(E2BIG, "calloc of %zu times %zu bytes: overflows", n, size);
 		return NULL;
 	}

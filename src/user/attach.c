@@ -62,7 +62,7 @@ static int place_globals(struct arn_heap *heap, const struct bpf_object *obj, co
 
 int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(obj, MAP_NAME);
+	struct bpf_map *map;
 	size_t size = 0;
 	void *image;
 	int err;
@@ -71,6 +71,7 @@ int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
 	if (heap->native)
 		return arn_error(EINVAL, "native heap: BPF cannot reach it: create the heap without ARN_NATIVE");
+	map = bpf_object__find_map_by_name(obj, MAP_NAME);
 	if (!map || bpf_map__type(map) != BPF_MAP_TYPE_ARENA)
 		return arn_error(ENOENT, "object '%s': no arena map '" MAP_NAME "': include arenite.bpf.h", bpf_object__name(obj));
 	image = bpf_map__initial_value(map, &size);
@@ -87,6 +88,10 @@ void *arn_globals(const struct arn_heap *heap)
 {
 	struct arn_root *r = arn_root(heap->base);
 
+	if (heap->gone) {
+		arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+		return NULL;
+	}
 	return r->globals_bytes ? heap->base + r->globals_off : NULL;
 }
 

@@ -302,6 +302,8 @@ struct arn_heap *arn_open(const char *path)
 
 int arn_pin(struct arn_heap *heap, const char *path)
 {
+	if (heap->gone)
+		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
 	if (heap->native)
 		return arn_error(EINVAL, "native heap: only a shared one can be pinned");
 	if (bpf_obj_pin(heap->map_fd, path))
