@@ -21,7 +21,6 @@ LIBS	:= -lbpf -lelf -lz -lpthread
 HEADERS	:= $(wildcard include/arenite/*.h src/core/*.h src/bpf/*.h src/user/*.h)
 LIB_SRC	:= $(wildcard src/user/*.c)
 LIB_OBJ	:= $(LIB_SRC:src/user/%.c=$(B)/lib/%.o)
-LIB_PIC	:= $(LIB_SRC:src/user/%.c=$(B)/pic/%.o)
 PUBLIC	:= $(addprefix $(B)/include/arenite/,arenite.h arenite.bpf.h layout.h stats.h)
 
 .PHONY: all lib deps demo check clean help install
@@ -38,16 +37,14 @@ $(B)/%.bpf.o: src/bpf/%.bpf.c $(HEADERS)
 $(B)/arenite_sys.skel.h: $(B)/sys.bpf.o
 	$(BPFTOOL) gen skeleton $< name arn_sys_bpf > $@.tmp && mv $@.tmp $@
 
+# One set of objects for both libraries.
 $(B)/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
-$(B)/pic/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -DARN_SHARED_LIBRARY -fPIC -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -DARN_SHARED_LIBRARY -fPIC -fno-semantic-interposition -c $< -o $@
 $(B)/libarenite.a: $(LIB_OBJ)
 	$(AR) rcs $@ $^
-$(B)/libarenite.so: $(LIB_PIC) src/user/libarenite.map
-	$(CC) -shared -Wl,-soname,libarenite.so.0 -Wl,--version-script=src/user/libarenite.map -o $@ $(LIB_PIC) $(LIBS)
+$(B)/libarenite.so: $(LIB_OBJ) src/user/libarenite.map
+	$(CC) -shared -Wl,-soname,libarenite.so.0 -Wl,--version-script=src/user/libarenite.map -o $@ $(LIB_OBJ) $(LIBS)
 	ln -sf libarenite.so $(B)/libarenite.so.0
 
 # One file for BPF programs: the core and its port pasted into the public header.

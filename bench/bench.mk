@@ -29,19 +29,19 @@ PEERS		:= arenite floor glibc $(call have_lib,mimalloc,mimalloc) $(call have_lib
 PEER_LIB_mimalloc := -lmimalloc
 PEER_LIB_jemalloc := -ljemalloc
 PEER_LIB_tcmalloc := -ltcmalloc_minimal
-PEER_LIB_arenite  := $(B)/libarenite.so
+PEER_LIB_arenite  := -Wl,--exclude-libs,ALL $(B)/libarenite.a $(LIBS)
 PEER_RPATH	:= -Wl,-rpath,'$$ORIGIN',-rpath,'$$ORIGIN/..'
 NATIVE		:= $(PEERS:%=$(BB)/native-%)
 $(foreach p,$(filter-out $(PEERS),mimalloc jemalloc tcmalloc),\
 	$(info note: bench --native will have no row '$(p)': its library is not installed (make deps)))
 
-$(BB)/peer-arenite.so: $(B)/libarenite.so
+$(BB)/peer-arenite.so: $(B)/libarenite.a
 $(BB)/peer-%.so: bench/peers/%.c bench/peers/library.c bench/peer.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fvisibility=default -fPIC -fno-builtin -shared -Wl,-soname,peer-$*.so -o $@ \
+	$(CC) $(ALL_CFLAGS) -fvisibility=default -fPIC -fno-plt -fno-builtin -shared -Wl,-soname,peer-$*.so -o $@ \
 		bench/peers/$*.c bench/peers/library.c -Wl,--no-as-needed $(PEER_LIB_$*) $(PEER_RPATH)
 $(BB)/native-%: $(BB)/worker.o $(BB)/rounds.o $(BB)/crew.o $(BB)/peer-%.so
-	$(CC) -o $@ -Wl,--no-as-needed $(PEER_LIB_$*) $(BB)/peer-$*.so $(filter %.o,$^) -lpthread $(PEER_RPATH)
+	$(CC) -o $@ -Wl,--no-as-needed $(if $(filter arenite,$*),,$(PEER_LIB_$*)) $(BB)/peer-$*.so $(filter %.o,$^) -lpthread $(PEER_RPATH)
 
 .PRECIOUS: $(BB)/%.bpf.o $(BB)/%.skel.h $(BB)/peer-%.so
 .SECONDARY: $(BB)/worker.o $(BB)/rounds.o

@@ -33,6 +33,7 @@ needs() {
 		libcmocka-dev          -         lib:libcmocka.so
 		bats                   -         cmd:bats
 		pkg-config             -         cmd:pkg-config
+		groff-base             -         cmd:groff
 		libmimalloc-dev        -         lib:libmimalloc.so
 		libjemalloc-dev        -         lib:libjemalloc.so
 		libgoogle-perftools-dev -        lib:libtcmalloc_minimal.so
@@ -172,7 +173,11 @@ apt_update() {
 install_missing() {
 	local wanted name added=''
 	[ "$(id -u)" -eq 0 ] || die "not installed, or too old: $1: installing needs root: sudo make deps"
-	! debian 12 || add_backports
+	if debian 12; then
+		for name in $backported; do
+			[[ " $1 " != *" $name "* ]] || { add_backports && break; }
+		done
+	fi
 	apt_update
 	wanted=
 	for name in $1; do

@@ -58,7 +58,7 @@ static int peer_check(const char **why)
 
 static const char *peer_library(void)
 {
-	return bench_peer_library((const void *)arn_malloc, "libarenite", arn_version());
+	return bench_peer_library((const void *)peer_alloc, "peer-arenite", arn_version());
 }
 
 const struct bench_peer bench_peer = {

@@ -24,7 +24,7 @@ struct arn_checker {
 	/* found on the way */
 	__u64 mapped, free, slab_pages, large_pages, mag_pages, runs, large, live;
 	__u64 cached[ARN_CLASSES], in_slabs[ARN_CLASSES], alive[ARN_CLASSES], slabs[ARN_CLASSES];
-	__u64 mags[ARN_CLASSES], mags_seen[ARN_CLASSES];
+	__u64 mags[ARN_CLASSES], mags_seen[ARN_CLASSES], listed[ARN_CLASSES];
 };
 
 static inline int arn_wrong(struct arn_checker *c, const char *what, __u64 where, __u64 found, __u64 expected)
@@ -107,6 +107,7 @@ static inline int arn_check_slab(struct arn_checker *c, __u32 pg)
 		return arn_wrong(c, "slab: on the partial list without a free object", start, 0, 1);
 	c->in_slabs[h->cls] += nfree;
 	c->slabs[h->cls]++;
+	c->listed[h->cls] += h->listed & 1;
 	c->slab_pages += k->npages;
 	return 0;
 }
@@ -208,6 +209,8 @@ static inline int arn_check_bins(struct arn_checker *c)
 				return arn_wrong(c, "bin: more entries than free runs", bin, runs, c->runs);
 		}
 	}
+	if (r->bin_map[1] >> (ARN_BINS - 64))
+		return arn_wrong(c, "bin: the map of bins disagrees", ARN_BINS, r->bin_map[1], 0);
 	if (runs != c->runs)
 		return arn_wrong(c, "bins: a free run is in none", 0, runs, c->runs);
 	if (pages != c->free || r->pages_free != c->free)
@@ -228,6 +231,9 @@ static inline int arn_check_pending(struct arn_checker *c)
 		if (!arn_chunk_mapped(c, (__u32)pg) || pg >> 32)
 			return arn_wrong(c, "pending: an entry is no page of the heap", pg << ARN_PAGE_SHIFT, pg, 0);
 		d = arn_desc(c->b, r, (__u32)pg);
+		if (d->kind != ARN_PG_SLAB && d->kind != ARN_PG_DEAD)
+			return arn_wrong(c, "pending: an entry is neither slab nor given up", pg << ARN_PAGE_SHIFT, d->kind,
+					 ARN_PG_DEAD);
 		if (d->listed & ARN_SEEN_PENDING)
 			return arn_wrong(c, "pending: a page is in it twice", pg << ARN_PAGE_SHIFT, 2, 1);
 		d->listed |= ARN_SEEN_PENDING;
@@ -250,6 +256,8 @@ static inline int arn_check_partial(struct arn_checker *c, __u32 cls)
 		if (++n > c->slabs[cls])
 			return arn_wrong(c, "partial list: more entries than slabs", cls, n, c->slabs[cls]);
 	}
+	if (n != c->listed[cls])
+		return arn_wrong(c, "partial list: a slab that says it is on it is not", cls, n, c->listed[cls]);
 	if (r->depot[cls].nslabs != c->slabs[cls])
 		return arn_wrong(c, "class: slab count", cls, r->depot[cls].nslabs, c->slabs[cls]);
 	return 0;
@@ -299,11 +307,11 @@ static inline int arn_check_stack(struct arn_checker *c, __u32 cls, __u64 head, 
 
 	for (m = (__u32)(head & ARN_STACK_IDX_MASK) << ARN_MAG_SHIFT; m; m = arn_mag(c->b, m)->next << ARN_MAG_SHIFT) {
 		n = arn_mag(c->b, m)->n;
+		if (arn_check_mag(c, cls, m, n))
+			return -1;
 		if (!n != empty)
 			return arn_wrong(c, empty ? "depot: an empty magazine with objects" : "depot: a full magazine without",
 					 m, n, 0);
-		if (arn_check_mag(c, cls, m, n))
-			return -1;
 	}
 	return 0;
 }
@@ -376,6 +384,32 @@ static inline int arn_check_quarantine(struct arn_checker *c)
 	return 0;
 }
 
+/* The tables that are written once; how much a slot keeps near is only a bound. */
+static inline int arn_check_classes(struct arn_checker *c)
+{
+	struct arn_root *r = arn_root(c->b), want = { .flags = r->flags };
+	__u32 i;
+
+	arn_classes_init(&want);
+	for (i = 0; i < ARN_CLASSES; i++) {
+		struct arn_class *k = &r->cls[i], *w = &want.cls[i];
+
+		if (k->size != w->size || k->cap != w->cap || k->npages != w->npages || k->nobj != w->nobj ||
+		    k->align != w->align)
+			return arn_wrong(c, "class table: overwritten", i, k->size, w->size);
+	}
+	for (i = 0; i <= ARN_SMALL_MAX / 16; i++)
+		if (r->class_small[i] != want.class_small[i])
+			return arn_wrong(c, "class table: overwritten (sizes to 1 KiB)", i, r->class_small[i], want.class_small[i]);
+	for (i = 0; i < sizeof(want.class_mid); i++)
+		if (r->class_mid[i] != want.class_mid[i])
+			return arn_wrong(c, "class table: overwritten (sizes to 32 KiB)", i, r->class_mid[i], want.class_mid[i]);
+	for (i = 0; i < sizeof(want.bit_place); i++)
+		if (r->bit_place[i] != want.bit_place[i])
+			return arn_wrong(c, "class table: overwritten (places of bits)", i, r->bit_place[i], want.bit_place[i]);
+	return 0;
+}
+
 /* Walks it all.  0, or -1 with c->what saying where.  c->b and c->seen (zeroed) are the caller's. */
 static inline int arn_check_heap(struct arn_checker *c)
 {
@@ -389,13 +423,8 @@ static inline int arn_check_heap(struct arn_checker *c)
 		c->mapped += *arn_dir(c->b, chunk) == ARN_CHUNK_MAPPED ? ARN_CHUNK_PAGES : 0;
 	if (r->pages_mapped != c->mapped)
 		return arn_wrong(c, "pages_mapped: not what the directory says", 0, r->pages_mapped, c->mapped);
-	for (cls = 0; cls < ARN_CLASSES; cls++) {
-		struct arn_class *k = &r->cls[cls];
-
-		if (k->size != arn_class_size(cls) || k->npages != arn_slab_pages(k->size) || !k->align ||
-		    k->nobj != (k->npages << ARN_PAGE_SHIFT) / k->size)
-			return arn_wrong(c, "class table: overwritten", cls, k->size, arn_class_size(cls));
-	}
+	if (arn_check_classes(c))
+		return -1;
 	if (arn_check_pending(c) || arn_check_pages(c) || arn_check_bins(c) || arn_check_quarantine(c))
 		return -1;
 	for (cls = 0; cls < ARN_CLASSES; cls++) {

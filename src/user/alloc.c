@@ -141,10 +141,10 @@ static arn_inline void *alloc_class(struct arn_heap *heap, struct arn_cache *c, 
 	arn_base b = heap->base;
 	__u32 n = arn_load_relaxed(&c->n), off;
 
-	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) /* spent, or busy */
+	if (arn_unlikely((__s32)n <= 0)) /* spent, or busy */
 		return alloc_rest(heap, cls, size, 0);
 	n = arn_claim_idle(&c->n);
-	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) { /* a handler in between took the last */
+	if (arn_unlikely(!n)) { /* a handler in between took the last */
 		arn_unclaim(&c->n, n);
 		return alloc_rest(heap, cls, size, 0);
 	}
@@ -293,7 +293,7 @@ int arn_free(struct arn_heap *heap, void *ptr)
 		return free_rest(heap, (__u64)ptr);
 	}
 	arn_store_relaxed(state, 0);
-	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], (__u32)(__u64)ptr);
+	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n], (__u32)(__u64)ptr);
 	arn_unclaim(&c->n, n + 1);
 	return 0;
 }

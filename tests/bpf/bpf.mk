@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# bpf.mk - tests in the running kernel: build/bpftest/X from X.c, rig.c and its BPF objects, which
+# include the installed form of the header (build/include).
+
+BT		:= $(B)/bpftest
+BT_TESTS	:= verifier basics bulk refuse exhaust grow contexts structops share adopt globals interrupt \
+		   parallel checked
+BT_OBJS		:= ops pack churn contexts globals verifier bare
+BT_BPF_CFLAGS	:= -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -Itests/bpf -I/usr/include/$(ARCH)
+BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -Itests/bpf -I$(BT) $(CFLAGS) \
+		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
+BT_HEADERS	:= $(wildcard tests/bpf/*.h)
+
+CHECKS		+= $(BT_TESTS:%=$(BT)/%) tests/bpf/headers.sh
+CHECK_DEPS	+= $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run
+
+$(BT)/%.bpf.o: tests/bpf/%.bpf.c $(BT_HEADERS) $(PUBLIC)
+	@mkdir -p $(@D)
+	$(CLANG) $(BT_BPF_CFLAGS) -c $< -o $@
+$(BT)/%.skel.h: $(BT)/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
+$(BT)/%.o: tests/bpf/%.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)
+	@mkdir -p $(@D)
+	$(CC) $(BT_CFLAGS) -c $< -o $@
+$(BT_TESTS:%=$(BT)/%) $(BT)/headers-run: $(BT)/%: $(BT)/%.o $(BT)/rig.o $(B)/libarenite.a
+	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
+$(BT)/structops: | $(BT)/structops.bpf.o
+
+.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o \
+	$(BT)/headers-run.o

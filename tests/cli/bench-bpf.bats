@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# bench-bpf.bats - 'arenite bench' on a heap in the running kernel.  As in bench.bats, nothing here is
+# a measurement.
+
+load helper
+load document
+
+setup_file() {
+	LACKS=$(bpf_lacks)
+	export LACKS
+}
+
+setup() {
+	[ -z "$LACKS" ] || skip "$LACKS"
+}
+
+short=(-w 0.001 -d 0.002)
+
+@test "malloc-free --json: every field of the schema, one row a cell and implementation" {
+	arn bench malloc-free --json -p 1,2 -n 1,16 -s 64 -r 3 "${short[@]}"
+	exits 0
+	document_ok malloc-free bpf 3
+	for impl in arenite floor buddy-lock kernel; do
+		rows_are $impl false "1 1" "1 16" "2 1" "2 16"
+	done
+	[ "$(json 'rows.*.bulk' | sort -u)" = false ] || fail "bulk rows without --bulk"
+}
+
+@test "--bulk adds rows of the bulk calls" {
+	arn bench malloc-free --bulk --json -p 1,2 -n 64 -r 2 "${short[@]}"
+	exits 0
+	document_ok malloc-free bpf 2
+	rows_are arenite true "1 64" "2 64"
+	rows_are arenite false "1 64" "2 64"
+}
+
+@test "malloc-xfree has the same form" {
+	arn bench malloc-xfree --json -p 1,2 -n 1,16 -r 2 "${short[@]}"
+	exits 0
+	document_ok malloc-xfree bpf 2
+	for impl in arenite floor buddy-lock kernel; do
+		rows_are $impl false "1 1" "1 16" "2 1" "2 16"
+	done
+}
+
+@test "results go to stdout, progress to stderr" {
+	arn bench malloc-free -p 1 -n 16 -r 2 "${short[@]}"
+	exits 0
+	no_escapes
+	for word in arenite floor buddy-lock kernel " ns"; do
+		out_has "$word"
+	done
+	err_has "repeat"
+	err_lacks " ns"
+	out_lacks "repeat 1"
+}
+
+@test "the largest round asked for by default works: 4096 objects, two producers" {
+	arn bench malloc-free --json -a -p 2 -n 4096 -r 1 "${short[@]}"
+	exits 0
+	document_ok malloc-free bpf 1
+	rows_are arenite false "2 4096"
+}
+
+@test "nothing stays behind in the kernel: no map or program of ours" {
+	command -v /usr/sbin/bpftool >/dev/null || skip "bpftool is not installed"
+	local before after
+	before=$(/usr/sbin/bpftool -j map list | wc -c)
+	arn bench malloc-free --json -p 1 -n 16 -r 1 "${short[@]}"
+	exits 0
+	# Maps die after a grace period, not at once.
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		after=$(/usr/sbin/bpftool -j map list | wc -c)
+		[ "$after" -gt "$before" ] || return 0
+		sleep 0.5
+	done
+	fail "maps are left: $(/usr/sbin/bpftool map list)"
+}
