@@ -32,7 +32,7 @@ static const char *culprit(const struct argp *argp, int argc, char **argv, void 
 
 void args_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-	bool json = false;
+	bool json = out_json_wanted(); /* given in front of the command */
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)

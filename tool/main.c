@@ -70,6 +70,8 @@ int main(int argc, char **argv)
 	int n = 1;
 	size_t i;
 
+	if (out_begin())
+		return EXIT_FAILURE;
 	argp_program_version_hook = version;
 	if (argc > 0)
 		argv[0] = (char *)"arenite";

@@ -3,10 +3,12 @@
  * out.c - the only place that prints tables (libsmartcols) or JSON (jansson).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "out.h"
@@ -20,6 +22,43 @@ struct out_table {
 
 static bool json_mode;
 static bool progress_shown;
+
+/*
+ * At the very end, also of argp's own exits: what was printed must have arrived.  Only a success
+ * becomes a failure; another status says more than ours.
+ */
+static void finish(int status, void *unused)
+{
+	bool lost = ferror(stdout);
+	int err = 0;
+
+	if (fclose(stdout)) {
+		lost = true;
+		err = errno;
+	}
+	if (!lost)
+		return;
+	fprintf(stderr, "arenite: stdout: %s: the output is not complete\n", err ? strerror(err) : "a write failed");
+	if (!status)
+		_exit(EXIT_FAILURE);
+}
+
+/*
+ * A standard stream that came closed is opened the wrong way round: its writes still fail, and no
+ * pipe or map of ours gets its number.
+ */
+int out_begin(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return -EBADF;
+	}
+	return on_exit(finish, NULL) ? -ENOMEM : 0;
+}
 
 void out_set_json(bool json)
 {
@@ -131,8 +170,11 @@ int out_json(json_t *doc)
 		return 0;
 	}
 	if (!doc || json_dumpf(doc, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
-		err = -ENOMEM;
-	putchar('\n');
+		err = ferror(stdout) ? -EIO : -ENOMEM;
+	else
+		putchar('\n');
+	if (err == -ENOMEM)
+		fputs("arenite: JSON: out of memory\n", stderr);
 	json_decref(doc);
 	return err;
 }

@@ -17,6 +17,12 @@
 
 struct out_table;
 
+/*
+ * First of all.  From here on a process whose stdout did not take everything says so on stderr and
+ * ends with status 1 instead of 0.  0, or a negative errno.
+ */
+int out_begin(void);
+
 void out_set_json(bool json);
 bool out_json_wanted(void);
 
@@ -31,7 +37,10 @@ void out_cell(struct out_table *t, const char *fmt, ...) __attribute__((format(p
 void out_table_end(struct out_table *t);
 void out_table_drop(struct out_table *t); /* frees it unprinted */
 
-/* Prints the document and drops it; nothing without --json.  doc NULL: out of memory. */
+/*
+ * Prints the document and drops it; nothing without --json.  doc NULL: out of memory.  0, -ENOMEM
+ * (said on stderr) or -EIO (said at the end, see out_begin).
+ */
 int out_json(json_t *doc);
 
 /* To stderr: what is being done now (a terminal shows only the last one).  NULL: done. */

@@ -3,6 +3,9 @@
  * stats.c - arenite stats PIN: every counter of a pinned heap, from the lists in stats.h.
  */
 #include <errno.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/vfs.h>
 
 #include <arenite/arenite.h>
 #include "args.h"
@@ -110,6 +113,26 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 			 fail, "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes);
 }
 
+/*
+ * Why the heap at pin was not opened, err being what the library said.  EPERM and EACCES have two
+ * meanings there: the path is no pin of ours to open (1), or this process may not ask the kernel at
+ * all (77).  The path is looked at to tell them apart.
+ */
+static int refused(const char *pin, int err)
+{
+	struct statfs fs;
+
+	if (err != EPERM && err != EACCES)
+		return out_error(out_status(-err), "%s", arn_last_error());
+	if (statfs(pin, &fs))
+		return out_error(EXIT_FAILURE, "pin '%s': %s", pin, strerror(errno));
+	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
+		return out_error(EXIT_FAILURE,
+				 "pin '%s': not on a BPF file system, so no pin: give the path of a heap's arena map",
+				 pin);
+	return out_error(err == EACCES ? EXIT_FAILURE : EXIT_LACKS, "%s", arn_last_error());
+}
+
 int tool_stats(int argc, char **argv)
 {
 	static const struct argp_option options[] = { ARGS_JSON, { 0 } };
@@ -127,7 +150,7 @@ int tool_stats(int argc, char **argv)
 	args_parse(&argp, argc, argv, &pin);
 	heap = arn_open(pin);
 	if (!heap)
-		return out_error(out_status(-errno), "%s", arn_last_error());
+		return refused(pin, errno);
 	err = arn_get_stats(heap, &st, sizeof(st));
 	arn_close(heap);
 	if (err)

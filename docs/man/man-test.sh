@@ -28,7 +28,7 @@ done
 	wants arenite.1 $("${B:-build}/arenite" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\)  .*/\1/p')
 	wants arenite.1 $("${B:-build}/arenite" bench list | awk 'NR > 1 && NF { print $1 }')
 	wants libarenite.3 $(grep -oE 'arn_[a-z_]+' src/user/libarenite.map | sort -u)
-	wants arenite.bpf.3 $(grep -oE '\barn_[a-z]+(_[a-z]+)*\(' include/arenite/arenite.bpf.h | tr -d '(' | grep -v _inline | sort -u)
+	wants arenite.bpf.3 $(grep -E '^[a-z_]' include/arenite/arenite.bpf.h | grep -oE '\barn_[a-z]+(_[a-z]+)*\(' | tr -d '(' | sort -u)
 }
 
 if grep -n '@' "$man"/*.[1-8]; then

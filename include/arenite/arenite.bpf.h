@@ -47,6 +47,7 @@ extern __u64 arn_calls_without_heap;
 /* The functions behind the typed calls: scalars in, scalars out. */
 __u64 arn__malloc(__u64 size);
 __u64 arn__aligned_alloc(__u64 align, __u64 size);
+__u32 arn__malloc_bulk(__u64 size, __u32 n, __u64 out);
 int arn__free(__u64 ptr);
 __u64 arn__usable_size(__u64 ptr);
 __u64 arn__zero(__u64 ptr, __u64 bytes);
@@ -56,12 +57,7 @@ __u64 arn__copy(__u64 to, __u64 from, __u64 bytes);
 #define ARN_LONG_TURNS 32
 
 /* A hit in this CPU's cache stands in the program itself; ARN_NO_INLINE makes every call a call. */
-#ifndef ARN_NO_INLINE
 #include "../../src/bpf/inline_bpf.h"
-#else
-#define arn_malloc_inline arn__malloc
-#define arn_free_inline	  arn__free
-#endif
 
 /*
  * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
@@ -132,7 +128,13 @@ static inline __attribute__((always_inline)) void __arena *arn_realloc(void __ar
  * arn_malloc_bulk returns how many it stored; arn_free_bulk how many it freed (NULLs count as
  * freed), -EINVAL only when that is none of n > 0.
  */
-__u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out);
+static inline __attribute__((always_inline)) __u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out)
+{
+	n -= arn__malloc_bulk(size, n, out);
+	asm volatile("" : "+r"(n)); /* or clang tests what is missing, and the verifier follows that for long */
+	return n;
+}
+
 int arn_free_bulk(__u64 ptrs, __u32 n);
 
 /* Checked heaps: what this CPU allocates from now on carries tag in leak reports. */

@@ -23,13 +23,37 @@ static arn_inline _Bool arn_has_heap(struct arn_root __arena *r)
 	return 0;
 }
 
-/* An object from the slabs; what is left of the stretch goes to the depot. */
-__weak __u32 arn__refill(__u32 cls)
+/* The parts of a refill, each small on its own (arn_refill in core/heap.h is their sum). */
+__weak __u32 arn__empty_mag(__u32 cls)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
 
 	arn_name_arena();
-	return cls < ARN_CLASSES ? arn_refill(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
+	return cls < ARN_CLASSES ? arn_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls) : 0;
+}
+
+__weak __u32 arn__fill(__u32 cls, __u32 m)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_fill(ARN_HERE, r, bpf_get_smp_processor_id(), cls, m) : 0;
+}
+
+__weak __u32 arn__share(__u32 cls, __u32 m, __u32 n)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_share(ARN_HERE, r, cls, m, n) : 0;
+}
+
+/* An object from the slabs; what is left of the stretch goes to the depot. */
+static arn_inline __u32 arn_refill_here(__u32 cls)
+{
+	__u32 m = arn__empty_mag(cls), n = arn__fill(cls, m);
+
+	return m ? arn__share(cls, m, n) : n;
 }
 
 /* An object from the depot, past a cache that is busy. */
@@ -122,7 +146,7 @@ __weak int arn_set_tag(__u32 tag)
 	return 0;
 }
 
-/* This CPU's cache of a class, and the depot, back to the slabs.  -EAGAIN: the cache is in use. */
+/* This CPU's magazines of a class to the depot.  -EAGAIN: the cache is in use. */
 __weak int arn__drain(__u32 cls)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
@@ -130,8 +154,28 @@ __weak int arn__drain(__u32 cls)
 	arn_name_arena();
 	if (cls >= ARN_CLASSES)
 		return -ARN_EINVAL;
-	arn_depot_drain(ARN_HERE, r, cls);
 	return arn_cache_drain(ARN_HERE, r, bpf_get_smp_processor_id(), cls) ? 0 : -ARN_EAGAIN;
+}
+
+/* A magazine from the depot, from slot on: slot << 32 | its offset, which is 0 at the end. */
+__weak __u64 arn__depot_take(__u32 cls, __u32 slot)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 m;
+
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return 0;
+	m = arn_depot_take(ARN_HERE, r, cls, &slot);
+	return (__u64)slot << 32 | m;
+}
+
+__weak int arn__mag_empty(__u32 cls, __u32 m)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES && arn_mag_empty(ARN_HERE, r, cls, m);
 }
 
 /* Empty slabs of a class back to the page runs. */
@@ -159,6 +203,7 @@ __weak int arn__retire_mags(__u32 cls)
 /* Cached memory back to page runs. */
 static arn_inline void arn_reclaim(struct arn_root __arena *r)
 {
+	__u64 at;
 	__u32 cls;
 
 	arn_inc64_relaxed(&r->fail[ARN_FAIL_RECLAIM]);
@@ -166,6 +211,9 @@ static arn_inline void arn_reclaim(struct arn_root __arena *r)
 		arn__release();
 	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++) {
 		arn__drain(cls);
+		for (at = arn__depot_take(cls, 0); (__u32)at && arn_may_loop; at = arn__depot_take(cls, at >> 32))
+			if (!arn__mag_empty(cls, at))
+				break;
 		arn__settle();
 		arn__retire(cls);
 		arn__retire_mags(cls);
@@ -181,8 +229,6 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 {
 	__u32 off = 0, turn;
 
-	if (!arn_has_heap(r))
-		return 0;
 	if (bypass)
 		off = arn__bypass(cls);
 	else if (cls < ARN_CLASSES && !arn_has_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls))
@@ -197,38 +243,55 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 		}
 		if (turn && cls < ARN_CLASSES)
 			arn__more_slabs(cls);
-		off = cls < ARN_CLASSES ? arn__refill(cls) : arn__large(pages, align);
+		off = cls < ARN_CLASSES ? arn_refill_here(cls) : arn__large(pages, align);
 	}
 	if (!off)
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
 	return off;
 }
 
-/* An object of a class; 0: its slot's cache and the depot have none. */
-static arn_inline __u32 arn_fast_alloc(struct arn_root __arena *r, __u32 cls, _Bool *bypass)
-{
-	return arn_cache_pop(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls), cls, bypass);
-}
+#define ARN_BUSY_HERE 1u /* arn__pop: no offset is 1 */
 
-/* The rest of an allocation that the fast path did not serve. */
-static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __u32 bypass, __u64 size, __u64 align)
+/* What was no hit: from another magazine.  ARN_BUSY_HERE: whom this interrupted is at the cache. */
+__weak __u32 arn__pop(__u32 cls)
 {
-	__u64 block = size, natural = align;
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	_Bool bypass = 0;
 	__u32 off;
 
+	arn_name_arena();
+	if (cls >= ARN_CLASSES)
+		return 0;
+	off = arn_cache_pop(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls), cls, &bypass);
+	return bypass ? ARN_BUSY_HERE : off;
+}
+
+/* Everything but a hit.  align: a power of two, or 0. */
+__weak __u64 arn__alloc_rest(__u64 size, __u64 align)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 off = 0, pages = 0, cls;
+
+	arn_name_arena();
+	if (!arn_has_heap(r))
+		return 0;
+	cls = arn_class_aligned(r, size, align ? align : 1);
 	if (cls >= ARN_CLASSES && (size > r->arena_bytes / 2 || align > r->arena_bytes / 2)) {
-		if (arn_has_heap(r))
-			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
 		return 0;
 	}
-	align = arn_large_align(size, align);
 	if (arn_is_checked(r)) {
 		size += !size; /* a minimal object has a byte to guard */
-		block = size + sizeof(struct arn_trailer);
 		if (cls < ARN_CLASSES)
-			cls = arn_class_aligned(r, block, arn_checked_align(size, natural));
+			cls = arn_class_aligned(r, size + sizeof(struct arn_trailer), arn_checked_align(size, align));
+		pages = arn_large_pages(size + sizeof(struct arn_trailer));
+	} else {
+		pages = arn_large_pages(size);
+		if (cls < ARN_CLASSES)
+			off = arn__pop(cls);
 	}
-	off = arn_slow_alloc(r, cls, bypass, arn_large_pages(block), align);
+	if (off <= ARN_BUSY_HERE)
+		off = arn_slow_alloc(r, cls, off == ARN_BUSY_HERE, pages, arn_large_align(size, align));
 	if (!off)
 		return 0;
 	if (arn_is_checked(r))
@@ -241,28 +304,23 @@ static arn_inline __u64 arn_alloc_rest(struct arn_root __arena *r, __u32 cls, __
 __weak __u64 arn__malloc(__u64 size)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u32 cls = ARN_CLASSES, off;
-	_Bool bypass = 0;
+	__u32 cls;
+	__u64 p;
 
 	arn_name_arena();
 	if (arn_likely(size <= ARN_MAX_CLASSED)) {
 		cls = arn_class_of(r, size);
 		if (cls >= ARN_CLASSES)
 			return 0;
-		off = arn_fast_alloc(r, cls, &bypass);
-		if (arn_likely(off)) {
-			*arn_state(ARN_HERE, r, off) = cls + 1;
-			return r->base | off;
-		}
+		if (arn_likely(arn_hit_malloc(r, cls, &p)))
+			return p;
 	}
-	return arn_alloc_rest(r, cls, bypass, size, 0);
+	return arn__alloc_rest(size, 0);
 }
 
 __weak __u64 arn__aligned_alloc(__u64 align, __u64 size)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u32 cls, off;
-	_Bool bypass = 0;
 
 	arn_name_arena();
 	if (!align || align & (align - 1)) {
@@ -270,15 +328,7 @@ __weak __u64 arn__aligned_alloc(__u64 align, __u64 size)
 			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
 		return 0;
 	}
-	cls = arn_class_aligned(r, size, align);
-	if (cls < ARN_CLASSES) {
-		off = arn_fast_alloc(r, cls, &bypass);
-		if (arn_likely(off)) {
-			*arn_state(ARN_HERE, r, off) = cls + 1;
-			return r->base | off;
-		}
-	}
-	return arn_alloc_rest(r, cls, bypass, size, align);
+	return arn__alloc_rest(size, align);
 }
 
 /* The cold ends of a free: a pointer that is none, a large object, a cache that would not take it. */
@@ -303,21 +353,40 @@ __weak int arn__free_large(__u64 ptr)
 	return arn_large_free(ARN_HERE, r, ptr);
 }
 
-/* The slot's cache did not take the object: more magazines, or straight into its slab. */
-__weak int arn__spill(__u32 cls, __u32 off)
+/* What was no hit: into another magazine, else straight into the slab. */
+__weak int arn__push(__u32 cls, __u32 off)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u32 slot = bpf_get_smp_processor_id();
 
 	arn_name_arena();
 	if (cls >= ARN_CLASSES)
-		return -ARN_EINVAL;
-	if (!(arn_load_relaxed(&arn_cache(ARN_HERE, slot, cls)->n) & ARN_CACHE_BUSY) && arn_more_mags(ARN_HERE, r, slot, cls) &&
-	    arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, slot, cls), cls, off, arn_state(ARN_HERE, r, off)))
 		return 0;
+	return arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls), cls, off,
+			      arn_state(ARN_HERE, r, off));
+}
+
+__weak int arn__put(__u32 off)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
 	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
 	arn_slab_put(ARN_HERE, r, off);
 	return 0;
+}
+
+/* Everything but a hit, for a small object that is one. */
+static arn_inline int arn_free_rest(struct arn_root __arena *r, __u32 cls, __u32 off)
+{
+	if (arn_is_checked(r))
+		return arn__checked_free(cls, off);
+	if (arn__push(cls, off))
+		return 0;
+	/* It may want a magazine; a cache in use has its own. */
+	if (!(arn_load_relaxed(&arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls)->n) & ARN_CACHE_BUSY) &&
+	    arn__more_mags(cls) && arn__push(cls, off))
+		return 0;
+	return arn__put(off);
 }
 
 __weak int arn__free(__u64 ptr)
@@ -326,22 +395,18 @@ __weak int arn__free(__u64 ptr)
 	__u32 off, st, why;
 
 	arn_name_arena();
-	if (!ptr)
+	if (!ptr || arn_likely(arn_hit_free(r, ptr)))
 		return 0;
 	off = arn_object(ARN_HERE, r, ptr, &st, &why);
-	if (arn_unlikely(st - 1 >= ARN_CLASSES)) {
-		if (st != ARN_STATE_LARGE)
-			return arn__free_slow(ptr, why);
-		if (arn_is_checked(r) && arn__undress(off))
-			return -ARN_EINVAL;
-		*arn_state(ARN_HERE, r, off) = 0;
-		arn__free_large(ptr);
-		return arn__settle();
-	}
-	if (arn_unlikely(!arn_cache_push(ARN_HERE, r, arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1), st - 1,
-					 off, arn_state(ARN_HERE, r, off))))
-		return arn_is_checked(r) ? arn__checked_free(st - 1, off) : arn__spill(st - 1, off);
-	return 0;
+	if (st - 1 < ARN_CLASSES)
+		return arn_free_rest(r, st - 1, off);
+	if (st != ARN_STATE_LARGE)
+		return arn__free_slow(ptr, why);
+	if (arn_is_checked(r) && arn__undress(off))
+		return -ARN_EINVAL;
+	*arn_state(ARN_HERE, r, off) = 0;
+	arn__free_large(ptr);
+	return arn__settle();
 }
 
 __weak __u64 arn__usable_size(__u64 ptr)

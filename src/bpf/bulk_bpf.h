@@ -9,11 +9,14 @@
 
 #include "../core/bulk.h"
 
-__weak __u32 arn__bulk_pop(__u32 cls, __u32 want, __u64 out)
+__weak __u32 arn__bulk_pop(__u64 size, __u32 want, __u64 out)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 cls = ARN_CLASSES;
 
 	arn_name_arena();
+	if (size <= ARN_MAX_CLASSED)
+		cls = arn_class_of(r, size);
 	return cls < ARN_CLASSES ? arn_bulk_pop(ARN_HERE, r, bpf_get_smp_processor_id(), cls, want, out) : 0;
 }
 
@@ -25,30 +28,34 @@ __weak __u32 arn__bulk_push(__u64 ptrs, __u32 want)
 	return arn_bulk_push(ARN_HERE, r, bpf_get_smp_processor_id(), ptrs, want);
 }
 
-__weak __u32 arn_malloc_bulk(__u64 size, __u32 n, __u64 out)
+/*
+ * Returns how many are missing.  (What it is given and gives back fits the four registers that a call
+ * keeps: it is the first of three frames that share 160 bytes.)
+ */
+__weak __u32 arn__malloc_bulk(__u64 size, __u32 n, __u64 out)
 {
-	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u32 cls = ARN_CLASSES, done, got;
-	__u64 p;
+	__u32 got, more;
 
 	arn_name_arena();
-	if (size <= ARN_MAX_CLASSED)
-		cls = arn_class_of(r, size);
-	done = arn_opaque(0u);
-	while (done < n && arn_may_loop) {
-		if (cls < ARN_CLASSES) {
-			got = arn__bulk_pop(cls, n - done, out + (__u64)done * 8);
-			done += got;
-			if (got)
-				continue;
-		}
-		p = arn__malloc(size);
-		if (!p)
+	for (n = arn_opaque(n);;) {
+		/* clang would keep n and what it is at the end, 0, apart. */
+		more = n;
+		asm volatile("" : "+r"(more));
+		if (!more || !arn_may_loop)
 			break;
-		*arn_ptr(ARN_HERE, __u64, out + (__u64)done * 8) = p;
-		done++;
+		got = arn__bulk_pop(size, n, out);
+		if (!got) {
+			__u64 p = arn__alloc_rest(size, 0);
+
+			if (!p)
+				break;
+			*arn_ptr(ARN_HERE, __u64, out) = p;
+			got = 1;
+		}
+		out += (__u64)got * 8;
+		n -= got;
 	}
-	return done;
+	return n;
 }
 
 __weak int arn_free_bulk(__u64 ptrs, __u32 n)

@@ -19,11 +19,58 @@
 			 8 + (56 - __builtin_clzll((size) - 1)) * 4 +         \
 				 (((size) - 1) >> (61 - __builtin_clzll((size) - 1)) & 3))
 
+/*
+ * An object of a class from the loaded magazine, to *p; false: there was none.  (Not *p alone, to be
+ * tested for 0: the verifier would follow a loop around that through states without end.)
+ */
+static arn_inline _Bool arn_hit_malloc(struct arn_root __arena *r, __u32 cls, __u64 *p)
+{
+	struct arn_cache __arena *c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls);
+	__u32 n = arn_claim(&c->n), off;
+
+	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
+		if (!(n & ARN_CACHE_BUSY))
+			arn_unclaim(&c->n, n);
+		return 0;
+	}
+	off = arn_load_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n - 1]);
+	arn_unclaim(&c->n, n - 1);
+	arn_store_relaxed(arn_state(ARN_HERE, r, off), cls + 1);
+	*p = r->base | off;
+	return 1;
+}
+
+/* A small object into the loaded magazine.  False: everything else, and nothing was done. */
+static arn_inline _Bool arn_hit_free(struct arn_root __arena *r, __u64 ptr)
+{
+	struct arn_cache __arena *c;
+	__u32 off, st, why, n;
+
+	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (arn_unlikely(st - 1 >= ARN_CLASSES))
+		return 0;
+	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1);
+	n = arn_claim(&c->n);
+	if (arn_unlikely(n >= c->cap)) {
+		if (!(n & ARN_CACHE_BUSY))
+			arn_unclaim(&c->n, n);
+		return 0;
+	}
+	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
+	arn_store_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n & 127], off);
+	arn_unclaim(&c->n, n + 1);
+	return 1;
+}
+
+#ifdef ARN_NO_INLINE
+#define arn_malloc_inline arn__malloc
+#define arn_free_inline	  arn__free
+#else
 static arn_inline __u64 arn_malloc_inline(__u64 size)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	struct arn_cache __arena *c;
-	__u32 cls, n, off;
+	__u32 cls;
+	__u64 p;
 
 	arn_name_arena();
 	if (size > ARN_MAX_CLASSED)
@@ -31,40 +78,14 @@ static arn_inline __u64 arn_malloc_inline(__u64 size)
 	cls = __builtin_constant_p(size) ? (__u32)ARN_CONST_CLASS(size) : arn_class_of(r, size);
 	if (cls >= ARN_CLASSES)
 		return 0;
-	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls);
-	n = arn_claim(&c->n);
-	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
-		if (!(n & ARN_CACHE_BUSY))
-			arn_unclaim(&c->n, n);
-		return arn__malloc(size);
-	}
-	off = arn_load_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n - 1]);
-	arn_unclaim(&c->n, n - 1);
-	arn_store_relaxed(arn_state(ARN_HERE, r, off), cls + 1);
-	return r->base | off;
+	return arn_likely(arn_hit_malloc(r, cls, &p)) ? p : arn__malloc(size);
 }
 
 static arn_inline int arn_free_inline(__u64 ptr)
 {
-	struct arn_root __arena *r = arn_root(ARN_HERE);
-	struct arn_cache __arena *c;
-	__u32 off, st, why, n;
-
 	arn_name_arena();
-	off = arn_object(ARN_HERE, r, ptr, &st, &why);
-	if (arn_unlikely(st - 1 >= ARN_CLASSES))
-		return arn__free(ptr);
-	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1);
-	n = arn_claim(&c->n);
-	if (arn_unlikely(n >= c->cap)) {
-		if (!(n & ARN_CACHE_BUSY))
-			arn_unclaim(&c->n, n);
-		return arn__free(ptr);
-	}
-	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
-	arn_store_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n & 127], off);
-	arn_unclaim(&c->n, n + 1);
-	return 0;
+	return arn_likely(arn_hit_free(arn_root(ARN_HERE), ptr)) ? 0 : arn__free(ptr);
 }
+#endif
 
 #endif

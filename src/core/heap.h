@@ -55,29 +55,6 @@ static arn_inline _Bool arn_more_mags(arn_base b, struct arn_root __arena *r, __
 	return 1;
 }
 
-/* What stands behind an object of a checked heap (checked.h). */
-struct arn_trailer {
-	__u32 size; /* asked for */
-	__u32 tag;
-	__u64 seal; /* ARN_SEAL_* ^ offset of the object */
-};
-
-static arn_inline struct arn_trailer __arena *arn_trailer(arn_base b, __u32 off, __u32 block)
-{
-	return arn_ptr(b, struct arn_trailer, off + block - (__u32)sizeof(struct arn_trailer));
-}
-
-/* Under lock: the objects of a new slab have never been freed. */
-static arn_inline void arn_slab_undress(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 pg)
-{
-	__u32 off = pg << ARN_PAGE_SHIFT, size = r->cls[cls].size, nobj = r->cls[cls].nobj, i;
-
-	for (i = arn_opaque(0u); i < nobj && i < ARN_PAGE_SIZE && arn_may_loop; i++) {
-		arn_store_relaxed(&arn_trailer(b, off, size)->seal, 0);
-		off += size;
-	}
-}
-
 /* A slab for a class's partial list.  False: no memory, or no lock. */
 static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
@@ -85,8 +62,6 @@ static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, _
 
 	if (arn_lock(r, slot)) {
 		pg = arn_slab_new(b, r, cls);
-		if (pg && r->flags & ARN_F_CHECKED)
-			arn_slab_undress(b, r, cls, pg);
 		arn_unlock(r);
 	}
 	return pg != 0;
@@ -108,35 +83,46 @@ static arn_inline _Bool arn_has_empty_mag(arn_base b, struct arn_root __arena *r
 }
 
 /*
- * The depot had nothing for a class: fills a magazine from the slabs in one visit, hands it to the
- * depot and returns one object, or 0: the slabs are spent.  Without an empty magazine takes just one.
+ * Fills the empty magazine at m from the slabs in one visit to the lock.  Returns how many objects it
+ * then holds; 0: the slabs are spent.  With m = 0 takes one object and returns its offset.
  */
-static arn_inline __u32 arn_refill(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+static arn_inline __u32 arn_fill(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls, __u32 m)
 {
-	__u32 m, n, want, head, off = 0, i;
+	__u32 n = arn_opaque(0u), want = m ? r->cls[cls].cap : 1, head, off = 0;
 
-	m = arn_empty_mag(b, r, slot, cls);
-	want = m ? r->cls[cls].cap : 1;
 	if (want > ARN_MAG_OBJS)
 		want = ARN_MAG_OBJS;
-	n = arn_opaque(0u);
-	if (arn_lock(r, slot)) {
-		for (i = arn_opaque(0u); n < want && i < ARN_MAG_OBJS && arn_may_loop; i++) {
-			head = r->depot[cls].partial;
-			if (!head)
-				break;
-			n = arn_slab_take(b, r, cls, head, m, n, want, &off);
-		}
-		arn_unlock(r);
-	}
-	if (!m)
-		return off;
+	if (!arn_lock(r, slot))
+		return 0;
+	/* Each turn takes an object or the slab off the list. */
+	while (n < want && (head = r->depot[cls].partial) && arn_may_loop)
+		n = arn_slab_take(b, r, cls, head, m, n, want, &off);
+	arn_unlock(r);
+	return m ? n : off;
+}
+
+/* One of the n objects in the magazine at m, which then goes to the depot; 0: it has none. */
+static arn_inline __u32 arn_share(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 m, __u32 n)
+{
+	__u32 off = 0;
+
 	if (n) {
 		n--;
 		off = arn_load_relaxed(&arn_mag(b, m)->obj[n & 127]);
 	}
 	arn_depot_give(b, r, cls, m, n);
 	return off;
+}
+
+/*
+ * The depot had nothing for a class: fills a magazine from the slabs, hands it to the depot and returns
+ * one object, or 0: the slabs are spent.  Without an empty magazine takes just one.
+ */
+static arn_inline __u32 arn_refill(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+{
+	__u32 m = arn_empty_mag(b, r, slot, cls), n = arn_fill(b, r, slot, cls, m);
+
+	return m ? arn_share(b, r, cls, m, n) : n;
 }
 
 /* A page run as one object, its address a multiple of align pages.  Returns its offset, or 0. */
@@ -174,33 +160,34 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 	return 0;
 }
 
-/* This slot's cache of a class goes back to the slabs, its magazines to the depot.  False: busy. */
+/* This slot's magazines of a class go to the depot.  False: the cache is in use. */
 static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 m[3], n[3], count, i;
+	__u32 m, n = arn_claim(&c->n), i;
 
-	count = arn_claim(&c->n);
-	if (count & ARN_CACHE_BUSY)
+	if (n & ARN_CACHE_BUSY)
 		return 0;
-	m[0] = c->loaded;
-	n[0] = count;
-	m[1] = c->prev;
-	n[1] = c->prev_n;
-	m[2] = c->parked;
-	n[2] = c->parked_n;
+	m = c->loaded;
 	arn_store_relaxed(&c->cap, 0);
 	arn_store_relaxed(&c->loaded, 0);
-	arn_store_relaxed(&c->prev, 0);
-	arn_store_relaxed(&c->prev_n, 0);
-	arn_store_relaxed(&c->parked, 0);
-	arn_store_relaxed(&c->parked_n, 0);
+	for (i = arn_opaque(0u); i < 3 && arn_may_loop; i++) {
+		if (m)
+			arn_depot_give(b, r, cls, m, n);
+		if (i == 0) {
+			m = c->prev;
+			n = c->prev_n;
+			arn_store_relaxed(&c->prev, 0);
+			arn_store_relaxed(&c->prev_n, 0);
+		} else {
+			m = c->parked;
+			n = c->parked_n;
+			arn_store_relaxed(&c->parked, 0);
+			arn_store_relaxed(&c->parked_n, 0);
+		}
+	}
 	arn_unclaim(&c->n, 0);
-	for (i = 0; i < 3; i++) {
-		if (!m[i])
-			continue;
-		arn_depot_give(b, r, cls, m[i], arn_mag_flush(b, r, m[i], n[i]));
-	}	return 1;
+	return 1;
 }
 
 /* What lies near a slot goes to the class's stacks: its owner leaves. */
@@ -216,33 +203,44 @@ static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, 
 }
 
 /*
- * The depot's objects of a class go back to the slabs: the class's own, and those that lie near one
- * slot, whoever's.  Empty magazines from near a slot go to the class's stack.
+ * A magazine out of the depot of a class, for reclaim: from near a slot, whoever's, from *slot on, else
+ * a full one of the class's own.  Returns its offset, or 0.
  */
-static arn_inline void arn_depot_drain(arn_base b, struct arn_root __arena *r, __u32 cls)
+static arn_inline __u32 arn_depot_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 *slot)
 {
-	__u32 m, n, i, slot = arn_opaque(0u), slots = arn_load_relaxed(&r->slots_used);
+	__u32 m, i, slots = arn_load_relaxed(&r->slots_used);
 
 	if (slots > r->nslots)
 		slots = r->nslots;
-	for (i = arn_opaque(0u); i < ARN_RECLAIM_MAGS && arn_may_loop; i++) {
-		m = 0;
-		if (slot < slots) {
-			m = arn_depot_pop(b, &arn_cache(b, slot, cls)->near_full);
-			if (!m)
-				m = arn_depot_pop(b, &arn_cache(b, slot, cls)->near_empty);
-			if (!m) {
-				slot++;
-				continue;
-			}
-		}
+	for (i = arn_opaque(*slot); i < slots && arn_may_loop; i++) {
+		*slot = i;
+		m = arn_depot_pop(b, &arn_cache(b, i, cls)->near_full);
 		if (!m)
-			m = arn_depot_pop(b, &r->depot[cls].full);
-		if (!m)
-			break;
-		n = arn_mag_flush(b, r, m, arn_mag_count(b, m));
-		arn_depot_give(b, r, cls, m, n);
-		if (n)
+			m = arn_depot_pop(b, &arn_cache(b, i, cls)->near_empty);
+		if (m)
+			return m;
+	}
+	*slot = slots;
+	return arn_depot_pop(b, &r->depot[cls].full);
+}
+
+/* Its objects go back to their slabs, itself to the class's stacks.  False: it was cut short. */
+static arn_inline _Bool arn_mag_empty(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 m)
+{
+	__u32 n = arn_mag_flush(b, r, m, arn_mag_count(b, m));
+
+	arn_depot_give(b, r, cls, m, n);
+	return !n;
+}
+
+/* The depot's objects of a class go back to the slabs, what lies near slots included. */
+static arn_inline void arn_depot_drain(arn_base b, struct arn_root __arena *r, __u32 cls)
+{
+	__u32 m, i, slot = 0;
+
+	for (i = 0; i < ARN_RECLAIM_MAGS; i++) {
+		m = arn_depot_take(b, r, cls, &slot);
+		if (!m || !arn_mag_empty(b, r, cls, m))
 			break;
 	}
 }

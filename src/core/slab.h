@@ -123,6 +123,18 @@ static arn_inline void arn_settle(arn_base b, struct arn_root __arena *r)
 	}
 }
 
+/* What stands behind an object of a checked heap (checked.h). */
+struct arn_trailer {
+	__u32 size; /* asked for */
+	__u32 tag;
+	__u64 seal; /* ARN_SEAL_* ^ offset of the object */
+};
+
+static arn_inline struct arn_trailer __arena *arn_trailer(arn_base b, __u32 off, __u32 block)
+{
+	return arn_ptr(b, struct arn_trailer, off + block - (__u32)sizeof(struct arn_trailer));
+}
+
 /* Under lock: a new slab at the head of its class's partial list.  Returns its first page, or 0. */
 static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
@@ -153,6 +165,8 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 	off = pg << ARN_PAGE_SHIFT;
 	for (i = arn_opaque(0u); i < nobj && i < ARN_PAGE_SIZE && arn_may_loop; i++) {
 		*arn_bits(b, r, off) |= 1ULL << ((off >> ARN_GRANULE_SHIFT) & 63);
+		if (r->flags & ARN_F_CHECKED)
+			arn_store_relaxed(&arn_trailer(b, off, size)->seal, 0); /* it has never been freed */
 		off += size;
 	}
 	arn_store_relaxed(&arn_desc(b, r, pg)->nfree, nobj);
@@ -163,24 +177,21 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 
 /*
  * Under lock: moves free objects of the slab at head, the first of its class's partial list, into the
- * magazine at m until it holds want, and takes the slab off the list when it is spent.  With m = 0 takes one object into *one.
- * Returns how many the magazine then holds (or 1).
+ * magazine at m until it holds want, and takes the slab off the list when it is spent.  With m = 0 takes
+ * one object into *one.  Returns how many the magazine then holds (or 1).
  */
 static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head, __u32 m,
 				      __u32 n, __u32 want, __u32 *one)
 {
-	struct arn_page __arena *h = arn_desc(b, r, head);
-	__u32 words = h->npages * 4, taken = arn_opaque(0u), i, off;
-	__u64 w, rest;
+	__u32 taken = n, off = head << ARN_PAGE_SHIFT, end = off + (arn_desc(b, r, head)->npages << ARN_PAGE_SHIFT);
+	struct arn_page __arena *h;
+	__u64 rest;
 
-	for (i = arn_opaque(0u); i < words && i < ARN_SLAB_MAX_PAGES * 4 && n < want && arn_may_loop; i++) {
-		struct arn_page __arena *d = arn_desc(b, r, head + (i >> 2));
-
-		if (!arn_load_relaxed(&d->bits[i & 3]))
+	/* off goes by the 64 granules of a word. */
+	for (; off < end && n < want && arn_may_loop; off += 64u << ARN_GRANULE_SHIFT) {
+		if (!arn_load_relaxed(arn_bits(b, r, off)))
 			continue;
-		w = arn_xchg64_full(&d->bits[i & 3], 0);
-		rest = w;
-		off = (head << ARN_PAGE_SHIFT) + (i << 10);
+		rest = arn_xchg64_full(arn_bits(b, r, off), 0);
 		while (rest && n < want && arn_may_loop) {
 			__u32 o = off + (arn_ctz64(r, rest) << ARN_GRANULE_SHIFT);
 
@@ -190,11 +201,12 @@ static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __
 			else
 				*one = o;
 			n++;
-			taken++;
 		}
 		if (rest)
-			arn_or64_full(&d->bits[i & 3], rest);
+			arn_or64_full(arn_bits(b, r, off), rest);
 	}
+	taken = n - taken;
+	h = arn_desc(b, r, head);
 	if ((__s32)(arn_add32_full(&h->nfree, -taken) - taken) <= 0 || !taken) {
 		h->listed = 0;
 		r->depot[cls].partial = h->next;

@@ -172,3 +172,10 @@ refuses() {
 	exits 2
 	err_has "'--brew'"
 }
+
+@test "the README names the packages that the script installs, and no others" {
+	local want have
+	want=$("$install" --list | sort)
+	have=$(sed -n '/^To build:/,/^`make deps`/p' "$top/README.md" | grep '^    ' | tr -s ' ' '\n' | grep . | sort)
+	[ "$have" = "$want" ] || fail "$(diff <(echo "$want") <(echo "$have"))"
+}

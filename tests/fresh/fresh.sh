@@ -227,6 +227,8 @@ step_degraded() { # NAME COMMAND PREFIX...
 }
 
 run_inside() {
+	# As on a real machine / is a mount point.
+	mount --bind "$root" "$root"
 	mount -t proc proc "$root/proc"
 	mount -t sysfs sysfs "$root/sys"
 	# What systemd mounts on a real machine.
@@ -328,7 +330,7 @@ trap 'exit 130' INT TERM
 
 for release in ${FRESH_RELEASES:-bookworm trixie}; do
 	base=$dir/$release-base.tar.gz
-	[ -z "${FRESH_REBASE:-}" ] || rm -f "$base"
+	[ -z "${FRESH_REBASE:-}" ] || rm -rf "$base" "$dir/$release.debs"
 	[ -s "$base" ] || make_base "$release" "$base"
 	[ -z "$root" ] || rm -rf --one-file-system "$root"
 	root=$dir/$release

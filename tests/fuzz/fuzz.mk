@@ -8,8 +8,8 @@ FUZZERS := api scribble
 FUZZ_CC := $(CLANG) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-std=gnu11 -D_GNU_SOURCE -DARN_VERSION='"$(VERSION)"' $(WARN) -Wshadow $(INC)
 FUZZ_LIB := $(LIB_SRC:src/user/%.c=$(B)/fuzz/lib/%.o)
-FUZZ_RUNS_api := 1500
-FUZZ_RUNS_scribble := 1500
+FUZZ_RUNS_api := 500
+FUZZ_RUNS_scribble := 600
 
 $(FUZZ_LIB): $(B)/fuzz/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
@@ -19,8 +19,8 @@ $(FUZZERS:%=$(B)/fuzz/%): $(B)/fuzz/%: tests/fuzz/%_fuzz.c tests/fuzz/input.h $(
 
 # A test: first the inputs that once found something, then a bounded search from them.
 $(FUZZERS:%=$(B)/fuzz/check-%): $(B)/fuzz/check-%: $(B)/fuzz/% tests/fuzz/fuzz.mk
-	@printf '%s\n' '#!/bin/sh' 'mkdir -p $(B)/fuzz/new-$* && exec $(B)/fuzz/$* -seed=1 -runs=$(FUZZ_RUNS_$*) \
-	-max_len=2048 -timeout=20 -artifact_prefix=$(B)/fuzz/$*- -verbosity=0 -print_final_stats=1 \
+	@printf '%s\n' '#!/bin/sh' 'rm -rf $(B)/fuzz/new-$* && mkdir -p $(B)/fuzz/new-$* && exec $(B)/fuzz/$* -seed=1 -runs=$(FUZZ_RUNS_$*) \
+	-max_len=2048 -len_control=0 -timeout=60 -artifact_prefix=$(B)/fuzz/$*- -verbosity=0 -print_final_stats=1 \
 	$(B)/fuzz/new-$* tests/fuzz/corpus/$*' > $@
 	@chmod +x $@
 

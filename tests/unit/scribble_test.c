@@ -149,12 +149,12 @@ static void scribble(__u32 flags, __u32 turns)
 
 static void a_heap(void **state)
 {
-	scribble(0, 1000 / ARN_TEST_SCALE);
+	scribble(0, 600 / ARN_TEST_SCALE);
 }
 
 static void a_checked_heap(void **state)
 {
-	scribble(ARN_CHECKED, 400 / ARN_TEST_SCALE);
+	scribble(ARN_CHECKED, 240 / ARN_TEST_SCALE);
 }
 
 /* Each word of the root, the directory and a slot in turn, by the values that lead farthest. */
@@ -171,7 +171,7 @@ static void each_word_of_the_root(void **state)
 		if (off == ARN_DIR_OFF + 40 * 4)
 			off = ARN_SLOTS_OFF;
 		for (i = 0; i < NELEMS(values); i++) {
-			if ((off / 8 + i) % (4 * ARN_TEST_SCALE))
+			if ((off / 8 + i) % (10 * ARN_TEST_SCALE))
 				continue;
 			put(off, values[i]);
 			read_all();
