@@ -137,7 +137,8 @@ ARN_API void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size);
 ARN_API int arn_free(struct arn_heap *heap, void *ptr);
 /* Bytes usable at ptr, 0 if it is no object. */
 ARN_API size_t arn_usable_size(struct arn_heap *heap, const void *ptr);
-/* Checked heaps: what this thread allocates from now on carries tag.  0, -EAGAIN: no slot is free. */
+/* Checked heaps: what this thread allocates from now on carries tag.  0; -EAGAIN: no slot is free;
+ * -ENOTSUP: a shared heap (BPF's arn_set_tag is for those). */
 ARN_API int arn_set_tag(struct arn_heap *heap, __u32 tag);
 /* Any n; returns how many were stored in out, errno says why fewer. */
 ARN_API size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);

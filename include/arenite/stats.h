@@ -33,7 +33,7 @@
 	X(slabs, "slabs", "slabs carved")                                                          \
 	X(objects, "objects", "objects in those slabs")                                            \
 	X(live, "objects", "allocated")                                                            \
-	X(in_slots, "objects", "free, cached in a slot's magazines")                               \
+	X(in_slots, "objects", "free, cached by a slot: its magazines and its near stacks")        \
 	X(in_depot, "objects", "free, cached in the depot's magazines")                            \
 	X(in_slabs, "objects", "free, in their slab")                                              \
 	X(quarantined, "objects", "free, held back for a while (checked heaps)")                   \
@@ -42,7 +42,7 @@
 /* X(enum arn_fail suffix, name, what it counts) */
 #define ARN_FAIL_STATS(X)                                                                          \
 	X(NOMEM, nomem, "allocations refused: no mapped memory left; arn_reserve maps more")       \
-	X(LOCK, lock, "waits for the slab lock given up, the caller took another way")             \
+	X(LOCK, lock, "waits for the slab lock given up: another way was taken, or NULL returned")  \
 	X(SIZE, size, "allocations refused: larger than half the arena, or an impossible alignment") \
 	X(FOREIGN, foreign, "frees refused: not a pointer into the heap's objects")                \
 	X(MISALIGNED, misaligned, "frees refused: not a multiple of 16")                           \
@@ -68,7 +68,7 @@ struct arn_stats {
 	ARN_HEAP_STATS(X)
 #undef X
 	__u64 fail[ARN_FAIL_COUNT];
-	__u64 bad_ptr; /* the last refused pointer */
+	__u64 bad_ptr; /* the last pointer that was refused, or found damaged in a checked heap */
 	struct arn_class_stats cls[ARN_CLASSES];
 };
 

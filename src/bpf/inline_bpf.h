@@ -4,7 +4,7 @@
  *
  * A call costs more than the hit itself where the kernel guards its returns (8 of 15 ns with SRSO
  * return thunks).  Nothing here loops, so a spent may_goto patience of the user's cannot hurt, and
- * about 40 instructions stand in the user's program at each call.  ARN_NO_INLINE before the include
+ * about 50 instructions stand in the user's program at each call.  ARN_NO_INLINE before the include
  * leaves it at calls, for programs that mind their size.  Whatever is no hit is left as it was found
  * and done over by the global function.
  */

@@ -61,7 +61,7 @@ static inline int arn_check_states_zero(struct arn_checker *c, __u32 from, __u32
 	struct arn_root *r = arn_root(c->b);
 	__u32 off;
 
-	for (off = from; off < to; off += 1u << ARN_GRANULE_SHIFT)
+	for (off = from; off != to; off += 1u << ARN_GRANULE_SHIFT) /* to is 0 at the end of 4 GiB */
 		if (*arn_state(c->b, r, off))
 			return arn_wrong(c, what, off, *arn_state(c->b, r, off), 0);
 	return 0;

@@ -183,17 +183,17 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head, __u32 m,
 				      __u32 n, __u32 want, __u32 *one)
 {
-	__u32 taken = n, off = head << ARN_PAGE_SHIFT, end = off + (arn_desc(b, r, head)->npages << ARN_PAGE_SHIFT);
+	__u32 taken = n, w = head * 4, end = w + arn_desc(b, r, head)->npages * 4;
 	struct arn_page __arena *h;
 	__u64 rest;
 
-	/* off goes by the 64 granules of a word. */
-	for (; off < end && n < want && arn_may_loop; off += 64u << ARN_GRANULE_SHIFT) {
-		if (!arn_load_relaxed(arn_bits(b, r, off)))
+	/* By words of bits, not by offsets: the last slab of 4 GiB ends at offset 0. */
+	for (; w < end && n < want && arn_may_loop; w++) {
+		if (!arn_load_relaxed(arn_bits(b, r, w << 10)))
 			continue;
-		rest = arn_xchg64_full(arn_bits(b, r, off), 0);
+		rest = arn_xchg64_full(arn_bits(b, r, w << 10), 0);
 		while (rest && n < want && arn_may_loop) {
-			__u32 o = off + (arn_ctz64(r, rest) << ARN_GRANULE_SHIFT);
+			__u32 o = (w << 10) + (arn_ctz64(r, rest) << ARN_GRANULE_SHIFT);
 
 			rest &= rest - 1;
 			if (m)
@@ -203,7 +203,7 @@ static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __
 			n++;
 		}
 		if (rest)
-			arn_or64_full(arn_bits(b, r, off), rest);
+			arn_or64_full(arn_bits(b, r, w << 10), rest);
 	}
 	taken = n - taken;
 	h = arn_desc(b, r, head);

@@ -209,6 +209,31 @@ static void a_wrong_count_does_not_retire(void **state)
 	core_end(c);
 }
 
+/* The last slab of a 4 GiB arena ends where 32-bit offsets run over: its objects are found all the same. */
+static void a_slab_at_the_end_of_4_gib(void **state)
+{
+	struct core *c = core_new(4096 * MIB);
+	__u32 cls = ARN_CLASSES - 1, n = 0, large, got[8];
+
+	assert_int_equal(arn_chunk_add(c->b, c->r, arn_end_chunk(c->r) - 1), 0);
+	settle(c);
+	large = arn_large_alloc(c->b, c->r, 0, 256 - c->r->cls[cls].npages, 1);
+	assert_int_equal(slab(c, cls) + c->r->cls[cls].npages, 1u << 20);
+	while (n < NELEMS(got) && (got[n] = one(c, cls)))
+		n++;
+	assert_int_equal(n, c->r->cls[cls].nobj);
+	sound(&c->heap);
+	while (n--)
+		put(c, got[n]);
+	sound(&c->heap);
+	assert_int_equal(retire(c, cls), c->r->cls[cls].npages);
+	unmark(c, large);
+	arn_large_free(c->b, c->r, large);
+	settle(c);
+	assert_int_equal(c->r->pages_free, 256);
+	core_end(c);
+}
+
 /* With no page run left there is no slab, and nothing has changed. */
 static void no_pages_no_slab(void **state)
 {
@@ -317,4 +342,4 @@ static void puts_race_with_takes_and_retiring(void **state)
 
 unit_main(t(every_object_comes_out_once), t(a_spent_slab_is_pended_once), t(a_take_leaves_the_rest),
 	  t(a_put_elsewhere_is_refused), t(retiring_keeps_slabs_in_use), t(a_wrong_count_does_not_retire),
-	  t(no_pages_no_slab), t(puts_race_with_takes_and_retiring))
+	  t(no_pages_no_slab), t(a_slab_at_the_end_of_4_gib), t(puts_race_with_takes_and_retiring))
