@@ -2,8 +2,9 @@
 /*
  * api_bpf.h - the BPF side's functions: the core under the names of arenite.bpf.h.
  *
- * Each is a global function, verified once and on its own.  Frames: the public function, one of the
- * slow ones (arn__refill, arn__reclaim, arn__spill), one subprogram of the core: three.
+ * Each is a global function, verified once and on its own.  Frames: arn__malloc_bulk or arn__malloc,
+ * arn__alloc_rest, one of the parts that it puts an allocation together from; arn_free_bulk, arn__free,
+ * one of its parts: three at most, in 160 bytes (tests/bpf/verifier.c adds them up).
  * Nothing here is inlined into a user's program, so loops may use may_goto (a spent patience there
  * would end an inlined loop at once).
  */
