@@ -72,7 +72,7 @@ static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, _
 		if (off)
 			return off;
 		/* A signal handler on top of the lock's holder: more memory would not help it. */
-		if (arn_lock_below(r, slot))
+		if (arn_lock_below(r, slot) || arn_load_relaxed(&arn_pins))
 			break;
 		err = arn_native_grow(heap);
 		if (!err)

@@ -16,6 +16,9 @@ typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 #define arn_may_loop	 1
 #define arn_opaque(x)	 (x)
 
+#define arn_load_relaxed(p)	__atomic_load_n(p, __ATOMIC_RELAXED)
+#define arn_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
 /*
  * A thread has its slot to itself; what nests (signal handlers) finds it busy and is done before.  A
  * handler may run between any two instructions: so the flag is set by a store to a byte of its own, and
@@ -52,22 +55,24 @@ static arn_inline void arn_unclaim(__u32 *n, __u32 value)
 	__atomic_store_n(n, value, __ATOMIC_RELAXED);
 }
 
+/* How deep this thread is in arn_lock: a signal handler on top of one must not wait for it. */
+extern __thread __u32 arn_pins __attribute__((tls_model("initial-exec")));
+
 static arn_inline void arn_pin_enter(void)
 {
+	arn_store_relaxed(&arn_pins, arn_load_relaxed(&arn_pins) + 1);
 }
 
 static arn_inline void arn_pin_leave(void)
 {
+	arn_store_relaxed(&arn_pins, arn_load_relaxed(&arn_pins) - 1);
 }
 
-/* Native heaps take the lock directly: only a handler on top of the holder fails, and at once. */
-#define ARN_SPIN_MAX (1u << 30)
+/* Native heaps take the lock directly: only a handler on top of a call that has it fails, and at once. */
+#define ARN_SPIN_MAX (arn_load_relaxed(&arn_pins) > 1 ? 1u : 1u << 30)
 void arn_relax(__u32 i);
 
 #define arn_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
-
-#define arn_load_relaxed(p)	__atomic_load_n(p, __ATOMIC_RELAXED)
-#define arn_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
 static arn_inline __u32 arn_cas32_full(__u32 *p, __u32 old, __u32 new)
 {

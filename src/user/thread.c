@@ -17,6 +17,7 @@
 #define PENDING (~0ULL) /* a claim that is being made; no heap has this id */
 #define ID_STEP (1ULL << ARN_CLAIM_BITS)
 
+__thread __u32 arn_pins __attribute__((tls_model("initial-exec")));
 __thread __u64 arn_claimed __attribute__((tls_model("initial-exec")));
 static __thread __u64 claims[CLAIMS] __attribute__((tls_model("initial-exec")));
 

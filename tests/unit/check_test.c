@@ -305,6 +305,23 @@ static void slots(void **state)
 	corrupt(r->slots_used, 1, "nobody owned");
 }
 
+/* The last chunk of 4 GiB, where 32-bit offsets run over, is looked at like any other. */
+static void the_end_of_4_gib(void **state)
+{
+	struct core *end = core_new(4096 * MIB);
+	__u32 last = arn_end_chunk(end->r) - 1;
+
+	assert_int_equal(arn_chunk_add(end->b, end->r, last), 0);
+	settle(end);
+	sound(&end->heap);
+	*arn_state(end->b, end->r, (last << ARN_CHUNK_SHIFT) + 4096) = 1;
+	assert_int_equal(arn_check(&end->heap), -EUCLEAN);
+	assert_non_null(strstr(arn_last_error(), "free run: a state byte"));
+	*arn_state(end->b, end->r, (last << ARN_CHUNK_SHIFT) + 4096) = 0;
+	core_end(end);
+}
+
 #define ts(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 unit_main(ts(root), ts(classes), ts(directory), ts(free_runs), ts(runs_that_touch), ts(bins), ts(slabs),
-	  ts(lists_of_slabs), ts(pending), ts(large_objects), ts(magazines), ts(slots))
+	  ts(lists_of_slabs), ts(pending), ts(large_objects), ts(magazines), ts(slots),
+	  t(the_end_of_4_gib))

@@ -220,6 +220,50 @@ static void the_first_call_is_interrupted(void **state)
 	assert_false(f.more);
 }
 
+/* Makes calls on the heap from now on, without a slot: this one has them all. */
+static void *occupy(void *arg)
+{
+	pthread_barrier_t *gate = arg;
+
+	arn_free(step.heap, arn_malloc(step.heap, 16));
+	pthread_barrier_wait(gate);
+	pthread_barrier_wait(gate);
+	return NULL;
+}
+
+/*
+ * A thread for which no slot is left takes the lock in every call; a handler on top of it is told no, and
+ * does not wait for what cannot be let go meanwhile.
+ */
+static void a_thread_without_a_slot_is_interrupted(void **state)
+{
+	struct arn_options o = { .sz = sizeof(o), .bytes = 64 * MIB, .flags = ARN_NATIVE, .user_slots = 1 };
+	struct arn_heap *h = arn_create(&o);
+	pthread_barrier_t gate;
+	pthread_t th;
+	__u32 i;
+
+	assert_non_null(h);
+	pthread_barrier_init(&gate, NULL, 2);
+	step.heap = h;
+	assert_int_equal(pthread_create(&th, NULL, occupy, &gate), 0);
+	pthread_barrier_wait(&gate);
+	let_go(h, hold(h, 40000, MAIN), MAIN);
+	for (i = 0; i < 20000; i += i < 800 / ARN_TEST_SCALE ? 1 : 1 + i / 20) {
+		if (!interrupted_pair(h, 40000, h, i % 3, i)) /* a page run: under the lock */
+			break;
+		if (step.nkept > 40)
+			handler_lets_go(h);
+	}
+	assert_in_range(i, 100, 19999);
+	handler_lets_go(h);
+	pthread_barrier_wait(&gate);
+	pthread_join(th, NULL);
+	assert_int_equal(live(h), 0);
+	heap_end(h);
+	pthread_barrier_destroy(&gate);
+}
+
 /*
  * Long stretches that refill, exchange magazines, cut slabs, take and drop page runs, with a handler at
  * every so-manieth instruction.  Inside of the lock a handler may get NULL; its frees never fail; and
@@ -326,7 +370,7 @@ static void handlers_by_the_clock(void **state)
 
 #ifdef STEPPING
 unit_main(t(fast_path_is_interrupted), t(a_handler_uses_another_heap), t(the_first_call_is_interrupted),
-	  t(slow_paths_are_interrupted), t(handlers_by_the_clock))
+	  t(a_thread_without_a_slot_is_interrupted), t(slow_paths_are_interrupted), t(handlers_by_the_clock))
 #else
 unit_main(t(handlers_by_the_clock))
 #endif
