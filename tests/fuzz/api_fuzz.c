@@ -7,98 +7,7 @@
  * Oracles: contents, a map of which granules are taken, statistics, and the walkers.
  * One thread: that calls race is for tests/unit/thread_test.c.
  */
-#include <string.h>
-#include "input.h"
-#include "../../src/core/checked.h"
-
-#define ROOM  2048
-#define SLOTS 4
-#define EDGE  64
-
-static struct object {
-	__u8 *p;
-	size_t size, have;
-	__u8 tag;
-} object[ROOM];
-static __u32 count;
-static __u8 *taken; /* a byte a granule of the arena */
-static struct arn_heap *heap;
-static struct arn_root *root;
-static __u64 wrong_frees, nulls;
-static bool checked, no_slot, locked;
-
-/* Both ends of an object tell whose they are. */
-static void paint(const struct object *o)
-{
-	size_t i;
-
-	for (i = 0; i < o->size && i < EDGE; i++)
-		o->p[i] = (__u8)(o->tag + i);
-	for (i = o->size > EDGE ? o->size - EDGE : 0; i < o->size; i++)
-		o->p[i] = (__u8)(o->tag + i);
-}
-
-static void look(const struct object *o, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size && i < EDGE; i++)
-		expect(o->p[i] == (__u8)(o->tag + i));
-	for (i = o->size > EDGE ? o->size - EDGE : 0; i < size; i++)
-		expect(o->p[i] == (__u8)(o->tag + i));
-}
-
-static __u8 *granules(const struct object *o)
-{
-	return taken + ((__u32)(unsigned long)o->p >> 4);
-}
-
-/* A new object: aligned (0: to 16 only), nobody else's, as large as asked. */
-static void add(void *p, size_t size, size_t align)
-{
-	struct object *o = &object[count++];
-	size_t n;
-
-	*o = (struct object){ .p = p, .size = size, .have = arn_usable_size(heap, p), .tag = (__u8)(count * 37) };
-	expect(((__u64)(unsigned long)p & 15) == 0 && (!align || ((__u64)(unsigned long)p & (align - 1)) == 0));
-	expect(o->have >= size);
-	if (!(size & (size - 1)) && size >= 16 && align) /* a realloc may have left it in place */
-		expect(((__u64)(unsigned long)p & (size - 1)) == 0);
-	n = (o->have + 15) / 16;
-	expect(!memchr(granules(o), 1, n));
-	memset(granules(o), 1, n);
-	paint(o);
-}
-
-static void forget(struct object *o)
-{
-	look(o, o->size);
-	memset(granules(o), 0, (o->have + 15) / 16);
-	*o = object[--count];
-}
-
-/* NULL is right only when the arena is mapped to its end and nobody can find another object. */
-static void may_fail(size_t size, size_t align, int err)
-{
-	struct arn_stats s;
-	__u32 c;
-
-	if (size > root->arena_bytes / 2) {
-		expect(err == E2BIG);
-		return;
-	}
-	expect(err == ENOMEM);
-	if (locked)
-		return;
-	expect(root->pages_mapped == root->npages);
-	if (nulls++ % 8)
-		return;
-	expect(!arn_get_stats(heap, &s, sizeof(s)));
-	c = arn_class_aligned(root, size, align);
-	if (checked || c >= ARN_CLASSES)
-		return;
-	expect(s.cls[c].in_depot == 0 && s.cls[c].in_slabs == 0);
-}
+#include "model.h"
 
 static size_t any_size(struct input *in)
 {
@@ -332,13 +241,15 @@ static void verify(void)
 	expect(n + s.large == count);
 	expect(s.fail[ARN_FAIL_CORRUPT] == 0 && s.fail[ARN_FAIL_OVERRUN] == 0 && s.fail[ARN_FAIL_AFTER_FREE] == 0);
 	expect(s.fail[ARN_FAIL_FOREIGN] + s.fail[ARN_FAIL_MISALIGNED] + s.fail[ARN_FAIL_INTERIOR] +
-		       s.fail[ARN_FAIL_DOUBLE] == wrong_frees);
+		       s.fail[ARN_FAIL_DOUBLE] ==
+	       wrong_frees);
 }
 
 static void begin(__u32 how)
 {
-	struct arn_options o = { .sz = sizeof(o), .bytes = (24ULL + how % 4) * MIB, .flags = ARN_NATIVE,
-				 .user_slots = SLOTS };
+	struct arn_options o = {
+		.sz = sizeof(o), .bytes = (24ULL + how % 4) * MIB, .flags = ARN_NATIVE, .user_slots = SLOTS
+	};
 	__u32 i;
 
 	checked = how % 16 == 15;

@@ -8,19 +8,20 @@ FUZZERS := api scribble
 FUZZ_CC := $(CLANG) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-std=gnu11 -D_GNU_SOURCE -DARN_VERSION='"$(VERSION)"' $(WARN) -Wshadow $(INC)
 FUZZ_LIB := $(LIB_SRC:src/user/%.c=$(B)/fuzz/lib/%.o)
-FUZZ_RUNS_api := 500
-FUZZ_RUNS_scribble := 600
+FUZZ_RUNS_api := 1000
+FUZZ_RUNS_scribble := 900
 
 $(FUZZ_LIB): $(B)/fuzz/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer-no-link -c $< -o $@
-$(FUZZERS:%=$(B)/fuzz/%): $(B)/fuzz/%: tests/fuzz/%_fuzz.c tests/fuzz/input.h $(FUZZ_LIB)
+$(FUZZERS:%=$(B)/fuzz/%): $(B)/fuzz/%: tests/fuzz/%_fuzz.c $(wildcard tests/fuzz/*.h) $(FUZZ_LIB)
 	$(FUZZ_CC) -fsanitize=fuzzer $< $(FUZZ_LIB) -o $@ $(LIBS)
 
-# A test: first the inputs that once found something, then a bounded search from them.
+# A test: first the inputs that once found something, then a bounded search from them.  (libFuzzer's own
+# exit code for a failure is 77, which is a skip here.)
 $(FUZZERS:%=$(B)/fuzz/check-%): $(B)/fuzz/check-%: $(B)/fuzz/% tests/fuzz/fuzz.mk
 	@printf '%s\n' '#!/bin/sh' 'rm -rf $(B)/fuzz/new-$* && mkdir -p $(B)/fuzz/new-$* && exec $(B)/fuzz/$* -seed=1 -runs=$(FUZZ_RUNS_$*) \
-	-max_len=2048 -len_control=0 -timeout=60 -artifact_prefix=$(B)/fuzz/$*- -verbosity=0 -print_final_stats=1 \
+	-max_len=2048 -len_control=0 -timeout=60 -error_exitcode=1 -artifact_prefix=$(B)/fuzz/$*- -verbosity=0 -print_final_stats=1 \
 	$(B)/fuzz/new-$* tests/fuzz/corpus/$*' > $@
 	@chmod +x $@
 
@@ -30,6 +31,6 @@ CHECK_DEPS += $(FUZZERS:%=$(B)/fuzz/check-%)
 .PHONY: fuzz $(FUZZERS:%=fuzz-%)
 fuzz: $(FUZZERS:%=fuzz-%)
 $(FUZZERS:%=fuzz-%): fuzz-%: $(B)/fuzz/%
-	@mkdir -p $(B)/fuzz/new-$*
-	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -artifact_prefix=$(B)/fuzz/$*- \
-		$(B)/fuzz/new-$* tests/fuzz/corpus/$*
+	@mkdir -p $(B)/fuzz/found-$*
+	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -len_control=0 -timeout=60 \
+		-artifact_prefix=$(B)/fuzz/$*- $(B)/fuzz/found-$* tests/fuzz/corpus/$*

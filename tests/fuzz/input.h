@@ -29,13 +29,13 @@ static inline __u32 word(struct input *in)
 	return v | byte(in) << 24;
 }
 
-#define expect(x)                                                                             \
-	do {                                                                                  \
-		if (!(x)) {                                                                   \
-			fprintf(stderr, "%s:%d: not true: %s (last error: %s)\n", __FILE__,   \
-				__LINE__, #x, arn_last_error());                              \
-			abort();                                                              \
-		}                                                                             \
+#define expect(x)                                                                                                      \
+	do {                                                                                                           \
+		if (!(x)) {                                                                                            \
+			fprintf(stderr, "%s:%d: not true: %s (last error: %s)\n", __FILE__, __LINE__, #x,              \
+				arn_last_error());                                                                     \
+			abort();                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 #endif

@@ -15,8 +15,11 @@ static size_t usable(struct arn_heap *h, void *p)
 /* Every class boundary, one below, one above, and sizes up to half the arena. */
 static size_t boundary(int i)
 {
-	static const size_t above[] = { 32769, 32770, 40000, 65535, 65536, 65537, 100000, 1 << 17, (1 << 17) + 1,
-					1 << 20, (1 << 20) + 1, 3 << 20, 1 << 22, (1 << 24) + 4097, 1 << 25, 1 << 26 };
+	static const size_t above[] = {
+		32769,	 32770,		40000,	 65535,		65536,	 65537,	  100000,
+		1 << 17, (1 << 17) + 1, 1 << 20, (1 << 20) + 1, 3 << 20, 1 << 22, (1 << 24) + 4097,
+		1 << 25, 1 << 26
+	};
 	size_t size;
 	__u32 c;
 
@@ -87,8 +90,8 @@ static void powers_of_two_are_naturally_aligned(void **state)
 /* Above half the arena is E2BIG, counted, however large; exactly half is granted. */
 static void above_half_the_arena(void **state)
 {
-	static const size_t sizes[] = { (64ULL << 20) + 1, 128ULL << 20, 1ULL << 32, (1ULL << 32) + 16, 1ULL << 44,
-					~0ULL - 4095, ~0ULL };
+	static const size_t sizes[] = { (64ULL << 20) + 1, 128ULL << 20, 1ULL << 32, (1ULL << 32) + 16,
+					1ULL << 44,	   ~0ULL - 4095, ~0ULL };
 	struct arn_heap *h = heap_new(128 * MIB);
 	void *p;
 	__u32 i;
@@ -195,8 +198,8 @@ static void calloc_overflow(void **state)
 {
 	static const struct {
 		size_t n, size;
-	} wrong[] = { { 1ULL << 32, 1ULL << 32 }, { ~0ULL, 2 }, { 2, ~0ULL }, { (1ULL << 63) + 1, 2 },
-		      { ~0ULL, ~0ULL }, { 1ULL << 60, 16 } };
+	} wrong[] = { { 1ULL << 32, 1ULL << 32 }, { ~0ULL, 2 },	    { 2, ~0ULL },
+		      { (1ULL << 63) + 1, 2 },	  { ~0ULL, ~0ULL }, { 1ULL << 60, 16 } };
 	struct arn_heap *h = heap_new(32 * MIB);
 	__u32 i;
 

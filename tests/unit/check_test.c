@@ -99,14 +99,14 @@ static void found_at(const char *words, int line)
 }
 
 /* Overwrites one place, expects to be found, repairs it, expects to be sound. */
-#define corrupt(place, value, words)            \
-	do {                                    \
-		__typeof__(place) was = place;  \
-						\
-		place = value;                  \
-		found_at(words, __LINE__);      \
-		place = was;                    \
-		sound(&c->heap);                \
+#define corrupt(place, value, words)                                                                                   \
+	do {                                                                                                           \
+		__typeof__(place) was = place;                                                                         \
+                                                                                                                       \
+		place = value;                                                                                         \
+		found_at(words, __LINE__);                                                                             \
+		place = was;                                                                                           \
+		sound(&c->heap);                                                                                       \
 	} while (0)
 
 static void root(void **state)
@@ -323,5 +323,4 @@ static void the_end_of_4_gib(void **state)
 
 #define ts(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 unit_main(ts(root), ts(classes), ts(directory), ts(free_runs), ts(runs_that_touch), ts(bins), ts(slabs),
-	  ts(lists_of_slabs), ts(pending), ts(large_objects), ts(magazines), ts(slots),
-	  t(the_end_of_4_gib))
+	  ts(lists_of_slabs), ts(pending), ts(large_objects), ts(magazines), ts(slots), t(the_end_of_4_gib))

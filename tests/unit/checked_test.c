@@ -17,8 +17,8 @@ static struct arn_heap *checked(__u64 bytes)
 	return h;
 }
 
-static const size_t sizes[] = { 0, 1, 7, 8, 15, 16, 17, 48, 64, 100, 112, 113, 1000, 1008, 1024, 4080, 4096, 30000,
-				32751, 32752, 32753, 32768, 32769, 100000, 1 << 20 };
+static const size_t sizes[] = { 0,    1,    7,	  8,	15,    16,    17,    48,    64,	   100,	  112,	  113,	  1000,
+				1008, 1024, 4080, 4096, 30000, 32751, 32752, 32753, 32768, 32769, 100000, 1 << 20 };
 
 /* Correct use finds nothing, at any size; what was asked for is what can be used (0 counts as 1). */
 static void correct_use_is_silent(void **state)

@@ -30,8 +30,11 @@ static void defaults(void **state)
 /* A caller that was compiled with a shorter struct gets defaults for the rest. */
 static void a_shorter_struct(void **state)
 {
-	struct arn_options o = { .sz = offsetof(struct arn_options, user_slots), .bytes = 32 * MIB, .flags = ARN_NATIVE,
-				 .user_slots = 99999, .name = (const char *)1 };
+	struct arn_options o = { .sz = offsetof(struct arn_options, user_slots),
+				 .bytes = 32 * MIB,
+				 .flags = ARN_NATIVE,
+				 .user_slots = 99999,
+				 .name = (const char *)1 };
 	struct arn_heap *h = arn_create(&o);
 
 	assert_non_null(h);

@@ -178,7 +178,8 @@ static void *work(void *arg)
 		to = rnd(&w->seed) & 1 ? full(w->c) : empty(w->c);
 		m = w->held[k];
 		if (m) {
-			insist(arn_mag(w->c->b, m)->obj[0] == m + k && arn_mag(w->c->b, m)->stamp == (__u64)(unsigned long)w);
+			insist(arn_mag(w->c->b, m)->obj[0] == m + k &&
+			       arn_mag(w->c->b, m)->stamp == (__u64)(unsigned long)w);
 			arn_mag(w->c->b, m)->stamp = 0;
 			/* "full" is only a name here: a magazine without objects, as the walkers will be told */
 			w->held[k] = arn_depot_push(w->c->b, to, m, 0, ARN_DEPOT_INSIST) ? 0 : m;

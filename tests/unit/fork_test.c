@@ -39,16 +39,16 @@ static void every_call(void)
 	struct arn_stats s;
 	void *p[2] = { object, object };
 
-#define dead_ptr(call)                             \
-	do {                                       \
-		errno = 0;                         \
-		insist((call) == NULL);            \
-		insist(errno == EOWNERDEAD);       \
+#define dead_ptr(call)                                                                                                 \
+	do {                                                                                                           \
+		errno = 0;                                                                                             \
+		insist((call) == NULL);                                                                                \
+		insist(errno == EOWNERDEAD);                                                                           \
 	} while (0)
-#define dead_int(call)                             \
-	do {                                       \
-		errno = 0;                         \
-		insist((call) == -EOWNERDEAD);     \
+#define dead_int(call)                                                                                                 \
+	do {                                                                                                           \
+		errno = 0;                                                                                             \
+		insist((call) == -EOWNERDEAD);                                                                         \
 	} while (0)
 	dead_ptr(arn_malloc(h, 64));
 	dead_ptr(arn_malloc(h, 100000));

@@ -66,7 +66,9 @@ static inline __u32 port_pages(void)
 
 static inline struct core *core_new_on(__u64 bytes, __u32 ncpus, __u32 nslots, __u32 page_shift)
 {
-	struct arn_geometry g = { .arena_bytes = bytes, .ncpus = ncpus, .nslots = nslots, .sys_page_shift = page_shift };
+	struct arn_geometry g = {
+		.arena_bytes = bytes, .ncpus = ncpus, .nslots = nslots, .sys_page_shift = page_shift
+	};
 	struct core *c = calloc(1, sizeof(*c));
 
 	assert_non_null(c);

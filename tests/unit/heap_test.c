@@ -68,8 +68,8 @@ static void a_refill_fills_a_magazine(void **state)
 	assert_int_not_equal(refill(c), 0);
 	s = stats(&c->heap);
 	assert_int_equal(s.cls[CLS].live, 1);
-	assert_int_equal(s.cls[CLS].in_depot + 1, c->r->cls[CLS].cap < c->r->cls[CLS].nobj ? c->r->cls[CLS].cap :
-											      c->r->cls[CLS].nobj);
+	assert_int_equal(s.cls[CLS].in_depot + 1,
+			 c->r->cls[CLS].cap < c->r->cls[CLS].nobj ? c->r->cls[CLS].cap : c->r->cls[CLS].nobj);
 	core_end(c);
 }
 
@@ -232,13 +232,13 @@ static void why_a_pointer_is_refused(void **state)
 	arn_more_mags(c->b, c->r, 0, CLS);
 	mags = idx_of(*empty(c));
 	end = (arn_first_chunk(c->r) + 2) << ARN_CHUNK_SHIFT;
-#define is(ptr, reason)                                                                     \
-	do {                                                                                \
-		arn_object(c->b, c->r, (ptr), &st, &why);                                   \
-		assert_int_equal(st, 0);                                                    \
-		if (why == ARN_FAIL_COUNT)                                                  \
-			why = arn_why_not(c->b, c->r, (__u32)(ptr));                        \
-		assert_int_equal(why, ARN_FAIL_##reason);                                   \
+#define is(ptr, reason)                                                                                                \
+	do {                                                                                                           \
+		arn_object(c->b, c->r, (ptr), &st, &why);                                                              \
+		assert_int_equal(st, 0);                                                                               \
+		if (why == ARN_FAIL_COUNT)                                                                             \
+			why = arn_why_not(c->b, c->r, (__u32)(ptr));                                                   \
+		assert_int_equal(why, ARN_FAIL_##reason);                                                              \
 	} while (0)
 	is(slab, DOUBLE); /* free, in its slab */
 	is(hi + slab, DOUBLE);

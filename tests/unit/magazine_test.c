@@ -271,5 +271,5 @@ static void near_counts_may_be_off(void **state)
 
 unit_main(t(whole_magazines_change_hands), t(an_edge_is_not_exchanged_over), t(no_magazine_no_push),
 	  t(a_busy_cache_is_passed), t(a_lost_push_of_a_full_one_is_parked), t(a_lost_push_of_an_empty_one_is_parked),
-	  t(a_parked_one_goes_first), t(drain_empties_the_slot),
-	  t(some_magazines_stay_near), t(near_magazines_are_not_lost), t(near_counts_may_be_off))
+	  t(a_parked_one_goes_first), t(drain_empties_the_slot), t(some_magazines_stay_near),
+	  t(near_magazines_are_not_lost), t(near_counts_may_be_off))

@@ -14,7 +14,8 @@ static struct arn_root *make(__u64 bytes, __u32 ncpus, __u32 nslots, __u32 shift
 	struct arn_geometry g = { .arena_bytes = bytes, .ncpus = ncpus, .nslots = nslots, .sys_page_shift = shift };
 
 	if (!memory)
-		memory = mmap(NULL, 4ULL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		memory = mmap(NULL, 4ULL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			      0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memset(memory + ARN_ROOT_OFF, 0, sizeof(struct arn_root));
 	return arn_root_init(memory, &g) ? NULL : arn_root(memory);
@@ -111,15 +112,15 @@ static void wrong_roots_are_refused(void **state)
 	__u64 bytes = 256 * MIB;
 	struct arn_root *r = make(bytes, 2, 66, 12), good = *r;
 
-#define refused_with(field, value, words)                                     \
-	do {                                                                  \
-		const char *why;                                              \
-									      \
-		r->field = (value);                                           \
-		why = arn_root_wrong(memory, r, bytes);                       \
-		assert_non_null(why);                                         \
-		assert_non_null(strstr(why, words));                          \
-		*r = good;                                                    \
+#define refused_with(field, value, words)                                                                              \
+	do {                                                                                                           \
+		const char *why;                                                                                       \
+                                                                                                                       \
+		r->field = (value);                                                                                    \
+		why = arn_root_wrong(memory, r, bytes);                                                                \
+		assert_non_null(why);                                                                                  \
+		assert_non_null(strstr(why, words));                                                                   \
+		*r = good;                                                                                             \
 	} while (0)
 	assert_null(arn_root_wrong(memory, r, bytes));
 	refused_with(magic, 0, "magic");

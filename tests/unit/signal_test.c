@@ -88,12 +88,12 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 }
 
 /* Nothing may lie in the red zone while flags are pushed. */
-#define STEP_ON()                                                                                           \
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orl $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" \
-			 ::: "memory", "cc")
-#define STEP_OFF()                                                                                              \
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andl $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp"   \
-			 ::: "memory", "cc")
+#define STEP_ON()                                                                                                      \
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orl $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::        \
+				 : "memory", "cc")
+#define STEP_OFF()                                                                                                     \
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andl $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::      \
+				 : "memory", "cc")
 
 static void step_start(struct arn_heap *h, size_t size, int action, __u32 at, __u32 every)
 {

@@ -23,25 +23,25 @@
 #define ARN_TEST_SCALE 1
 #endif
 
-#define MIB (1ULL << 20)
-#define KIB (1ULL << 10)
+#define MIB	  (1ULL << 20)
+#define KIB	  (1ULL << 10)
 #define NELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-#define unit_main(...)                                                         \
-	int main(void)                                                         \
-	{                                                                      \
-		const struct CMUnitTest tests[] = { __VA_ARGS__ };             \
-		return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;      \
+#define unit_main(...)                                                                                                 \
+	int main(void)                                                                                                 \
+	{                                                                                                              \
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };                                                     \
+		return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;                                              \
 	}
 #define t(f) cmocka_unit_test(f)
 
 /* Where an assertion cannot return to cmocka: in threads and signal handlers. */
-#define insist(x)                                                                           \
-	do {                                                                                \
-		if (!(x)) {                                                                 \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);   \
-			abort();                                                            \
-		}                                                                           \
+#define insist(x)                                                                                                      \
+	do {                                                                                                           \
+		if (!(x)) {                                                                                            \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);                              \
+			abort();                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 /* The walkers find nothing to say. */
@@ -80,9 +80,8 @@ static inline void balance(const struct arn_stats *s)
 	assert_int_equal(s->pages_mapped,
 			 s->pages_free + s->pages_slab + s->pages_large + s->pages_mags + s->pages_pending);
 	for (i = 0; i < ARN_CLASSES; i++)
-		assert_int_equal(s->cls[i].objects,
-				 s->cls[i].live + s->cls[i].in_slots + s->cls[i].in_depot + s->cls[i].in_slabs +
-					 s->cls[i].quarantined);
+		assert_int_equal(s->cls[i].objects, s->cls[i].live + s->cls[i].in_slots + s->cls[i].in_depot +
+							    s->cls[i].in_slabs + s->cls[i].quarantined);
 }
 
 static inline struct arn_stats stats(struct arn_heap *h)
