@@ -32,8 +32,6 @@ PEER_LIB_tcmalloc := -ltcmalloc_minimal
 PEER_LIB_arenite  := -Wl,--exclude-libs,ALL $(B)/libarenite.a $(LIBS)
 PEER_RPATH	:= -Wl,-rpath,'$$ORIGIN',-rpath,'$$ORIGIN/..'
 NATIVE		:= $(PEERS:%=$(BB)/native-%)
-$(foreach p,$(filter-out $(PEERS),mimalloc jemalloc tcmalloc),\
-	$(info note: bench --native will have no row '$(p)': its library is not installed (make deps)))
 
 $(BB)/peer-arenite.so: $(B)/libarenite.a
 $(BB)/peer-%.so: bench/peers/%.c bench/peers/library.c bench/peer.h
@@ -47,3 +45,5 @@ $(BB)/native-%: $(BB)/worker.o $(BB)/rounds.o $(BB)/crew.o $(BB)/peer-%.so
 .SECONDARY: $(BB)/worker.o $(BB)/rounds.o
 .PHONY: bench
 bench: $(B)/arenite $(NATIVE)
+	@$(foreach p,$(filter-out $(PEERS),mimalloc jemalloc tcmalloc),\
+		echo "note: bench --native will have no row '$(p)': its library is not installed (make deps)";)

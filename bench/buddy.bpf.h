@@ -118,7 +118,7 @@ static arn_inline __u32 buddy_order(__u32 size)
 __weak __u64 buddy_alloc(__u64 size)
 {
 	struct buddy __arena *b = buddy_heap();
-	__u32 want, order, unit, mate, map, fit;
+	__u32 want, order, unit, mate, map, fit, i;
 
 	arn_name_arena();
 	if (size > 1u << (BUDDY_TOP + BUDDY_UNIT_SHIFT))
@@ -137,7 +137,11 @@ __weak __u64 buddy_alloc(__u64 size)
 	map = buddy_list_del(b, map, unit, order & 31);
 	/* The lists from want to order are empty, or one of them would have served. */
 	map |= (1u << order) - (1u << want);
-	for (order = arn_opaque(order); order > want && arn_may_loop;) {
+	/*
+	 * Bounded by a count: under the lock no loop may end early, as one with may_goto would after a long
+	 * wait for the lock in the same frame.
+	 */
+	for (i = 0; i < BUDDY_TOP && order > want; i++) {
 		order--;
 		mate = unit + (1u << order);
 		buddy_link(mate)->both = 0;
@@ -153,7 +157,7 @@ __weak __u64 buddy_alloc(__u64 size)
 __weak int buddy_free(__u64 p)
 {
 	struct buddy __arena *b = buddy_heap();
-	__u32 off = (__u32)p - BENCH_BUDDY, unit = off >> BUDDY_UNIT_SHIFT, order, mate, map;
+	__u32 off = (__u32)p - BENCH_BUDDY, unit = off >> BUDDY_UNIT_SHIFT, order, mate, map, i;
 	__u8 state;
 
 	arn_name_arena();
@@ -166,7 +170,8 @@ __weak int buddy_free(__u64 p)
 		return -ARN_EINVAL;
 	}
 	map = b->map;
-	for (order = arn_opaque(state & 31u); order < BUDDY_TOP && arn_may_loop; order++) {
+	order = state & 31u;
+	for (i = 0; i < BUDDY_TOP && order < BUDDY_TOP; i++, order++) {
 		mate = unit ^ (1u << order);
 		if (*buddy_state(mate) != (BUDDY_FREE | order))
 			break;
