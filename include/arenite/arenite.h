@@ -98,7 +98,7 @@ ARN_API int arn_reserve(struct arn_heap *heap, __u64 bytes);
  * empty slabs, then whole chunks to the kernel.  Returns the bytes unmapped, or -errno. */
 ARN_API long long arn_trim(struct arn_heap *heap);
 
-/* size is sizeof(*st) of the caller. */
+/* size is sizeof(*st) of the caller.  On an error *st is all 0. */
 ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size);
 
 /*
@@ -125,7 +125,8 @@ ARN_API long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *
 /*
  * Memory of at least size bytes, aligned to 16, a power-of-two size up to 4 GiB to itself.
  * arn_malloc(h, 0) gives a minimal object.  ENOMEM: heap full; E2BIG: above half the arena.
- * Lock-free but for a refill of a slab.  May be called from a signal handler.
+ * Lock-free but for a refill of a slab.  May be called from a signal handler; one on top of a refill gets
+ * what caches and depot hold, else ENOMEM.
  */
 ARN_API void *arn_malloc(struct arn_heap *heap, size_t size);
 ARN_API void *arn_calloc(struct arn_heap *heap, size_t n, size_t size);

@@ -62,12 +62,13 @@
 #define ARN_MIN_ARENA (24ULL << 20) /* root, tables and a few chunks of heap */
 #define ARN_MAX_ARENA (4ULL << 30)
 
-#define ARN_CLASSES	40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
-#define ARN_MAX_CLASSED 32768u /* larger objects are page runs of their own */
-#define ARN_MAG_OBJS	120 /* with its header a magazine is 512 bytes */
-#define ARN_MAG_SHIFT	9
+#define ARN_CLASSES	 40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
+#define ARN_MAX_CLASSED	 32768u /* larger objects are page runs of their own */
+#define ARN_MAG_OBJS	 120 /* with its header a magazine is 512 bytes */
+#define ARN_MAG_SHIFT	 9
+#define ARN_MAG_SIZE	 (1u << ARN_MAG_SHIFT)
 #define ARN_MAG_PER_PAGE (1u << (ARN_PAGE_SHIFT - ARN_MAG_SHIFT))
-#define ARN_BINS	80 /* free page runs by length: exact to 7, then four a doubling */
+#define ARN_BINS	 80 /* free page runs by length: exact to 7, then four a doubling */
 
 /* State byte: class + 1 where an allocated object starts, ARN_STATE_LARGE for a page run, else 0. */
 #define ARN_STATE_LARGE 0xff
@@ -124,16 +125,19 @@ struct arn_mag {
 };
 
 /*
- * A slot's cache of one class: two magazines (Bonwick 2001).  n and prev_n live here while held.
- * Whoever works on the cache has n in its hands, and here stands ARN_CACHE_BUSY, with or without n.
+ * A slot's cache of one class: two magazines (Bonwick 2001), whose counts live here while held.  top is
+ * the loaded one and its count in one word: the offset of its last object's entry.  A magazine is 512
+ * bytes at a multiple of 512, so the low bits say how many there are, the others which magazine it is,
+ * and a pop or push needs no second load.  Whoever works on the cache has top in its hands: on a CPU's
+ * slot ARN_CACHE_BUSY stands here instead, on a thread's .busy is set.
  */
-#define ARN_CACHE_BUSY 0x80000000u
+#define ARN_CACHE_BUSY 1u
 
 struct arn_cache {
-	__u32 n; /* objects in the loaded magazine, or busy */
-	__u32 cap; /* of the loaded magazine; 0 while there is none */
-	__u32 loaded; /* offsets of magazines, 0: none */
-	__u32 prev;
+	__u32 top; /* 0: no magazine */
+	__u32 room; /* 4 bytes an object that the loaded magazine may hold; 0: there is none */
+	__u32 busy; /* threads' slots */
+	__u32 prev; /* offsets of magazines, 0: none */
 	__u32 prev_n;
 	__u32 parked; /* a magazine whose push to the depot gave up */
 	__u32 parked_n;
@@ -163,7 +167,8 @@ struct arn_slot {
 	__u64 reserved1[7];
 	struct arn_cache cache[ARN_CLASSES];
 	__u32 quarantine[ARN_QUARANTINE]; /* checked heaps: objects freed of late */
-	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64 - ARN_QUARANTINE * 4) / 8]; /* waiting magazines, per-CPU objects */
+	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64 - ARN_QUARANTINE * 4) /
+			8]; /* waiting magazines, per-CPU objects */
 };
 
 /* One class.  Written once. */

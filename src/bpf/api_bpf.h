@@ -305,16 +305,20 @@ __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 __weak __u64 arn__malloc(__u64 size)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	__u32 cls;
+	__u32 cls, off;
 	__u64 p;
 
 	arn_name_arena();
 	if (arn_likely(size <= ARN_MAX_CLASSED)) {
 		cls = arn_class_of(r, size);
-		if (cls >= ARN_CLASSES)
-			return 0;
 		if (arn_likely(arn_hit_malloc(r, cls, &p)))
 			return p;
+		/* Another magazine: what a hit costs on average depends on how short this way is. */
+		off = arn_is_checked(r) ? 0 : arn__pop(cls);
+		if (arn_likely(off > ARN_BUSY_HERE)) {
+			arn_store_relaxed(arn_state(ARN_HERE, r, off), cls + 1);
+			return r->base | off;
+		}
 	}
 	return arn__alloc_rest(size, 0);
 }
@@ -384,8 +388,9 @@ static arn_inline int arn_free_rest(struct arn_root __arena *r, __u32 cls, __u32
 	if (arn__push(cls, off))
 		return 0;
 	/* It may want a magazine; a cache in use has its own. */
-	if (!(arn_load_relaxed(&arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls)->n) & ARN_CACHE_BUSY) &&
-	    arn__more_mags(cls) && arn__push(cls, off))
+	if (arn_cache_busy(arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls)))
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
+	else if (arn__more_mags(cls) && arn__push(cls, off))
 		return 0;
 	return arn__put(off);
 }

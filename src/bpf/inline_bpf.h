@@ -14,9 +14,9 @@
 #include "../core/heap.h"
 
 /* The class of a size that the compiler knows. */
-#define ARN_CONST_CLASS(size)                                                 \
-	((size) <= 128 ? ((size) + 15) / 16 - !!(size) :                      \
-			 8 + (56 - __builtin_clzll((size) - 1)) * 4 +         \
+#define ARN_CONST_CLASS(size)                                                                                          \
+	((size) <= 128 ? ((size) + 15) / 16 - !!(size)                                                                 \
+		       : 8 + (56 - __builtin_clzll((size) - 1)) * 4 +                                                  \
 				 (((size) - 1) >> (61 - __builtin_clzll((size) - 1)) & 3))
 
 /*
@@ -26,39 +26,48 @@
 static arn_inline _Bool arn_hit_malloc(struct arn_root __arena *r, __u32 cls, __u64 *p)
 {
 	struct arn_cache __arena *c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), cls);
-	__u32 n = arn_claim(&c->n), off;
+	__u32 top = arn_claim(c), off;
 
-	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
-		if (!(n & ARN_CACHE_BUSY))
-			arn_unclaim(&c->n, n);
+	if (arn_unlikely(!arn_top_has(top))) {
+		if (top != ARN_CACHE_BUSY)
+			arn_unclaim(c, top);
 		return 0;
 	}
-	off = arn_load_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n - 1]);
-	arn_unclaim(&c->n, n - 1);
+	off = arn_load_relaxed(arn_ptr(ARN_HERE, __u32, top));
+	arn_unclaim(c, top - 4);
 	arn_store_relaxed(arn_state(ARN_HERE, r, off), cls + 1);
 	*p = r->base | off;
 	return 1;
 }
 
-/* A small object into the loaded magazine.  False: everything else, and nothing was done. */
+/*
+ * A small object into the loaded magazine.  False: everything else, and nothing was done.  As arn_object,
+ * for a pointer with the base's upper half: rotated, a misaligned one, one of another arena and one
+ * outside of the heap are all granules beyond it.
+ */
 static arn_inline _Bool arn_hit_free(struct arn_root __arena *r, __u64 ptr)
 {
+	__u64 in = ptr - r->base, granule = in >> ARN_GRANULE_SHIFT | in << (64 - ARN_GRANULE_SHIFT);
 	struct arn_cache __arena *c;
-	__u32 off, st, why, n;
+	__u8 __arena *state;
+	__u32 st, top;
 
-	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (arn_unlikely(granule - r->first_granule >= r->ngranules))
+		return 0;
+	state = arn_ptr(ARN_HERE, __u8, r->state_bias + (__u32)granule);
+	st = arn_load_relaxed(state);
 	if (arn_unlikely(st - 1 >= ARN_CLASSES))
 		return 0;
 	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1);
-	n = arn_claim(&c->n);
-	if (arn_unlikely(n >= c->cap)) {
-		if (!(n & ARN_CACHE_BUSY))
-			arn_unclaim(&c->n, n);
+	top = arn_claim(c);
+	if (arn_unlikely(!arn_top_room(top, c->room))) {
+		if (top != ARN_CACHE_BUSY)
+			arn_unclaim(c, top);
 		return 0;
 	}
-	arn_store_relaxed(arn_state(ARN_HERE, r, off), 0);
-	arn_store_relaxed(&arn_mag(ARN_HERE, c->loaded)->obj[n & 127], off);
-	arn_unclaim(&c->n, n + 1);
+	arn_store_relaxed(state, 0);
+	arn_store_relaxed(arn_ptr(ARN_HERE, __u32, top + 4), (__u32)ptr);
+	arn_unclaim(c, top + 4);
 	return 1;
 }
 
@@ -76,8 +85,6 @@ static arn_inline __u64 arn_malloc_inline(__u64 size)
 	if (size > ARN_MAX_CLASSED)
 		return arn__malloc(size);
 	cls = __builtin_constant_p(size) ? (__u32)ARN_CONST_CLASS(size) : arn_class_of(r, size);
-	if (cls >= ARN_CLASSES)
-		return 0;
 	return arn_likely(arn_hit_malloc(r, cls, &p)) ? p : arn__malloc(size);
 }
 

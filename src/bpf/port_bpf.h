@@ -12,8 +12,8 @@
 #error "arenite needs a compiler with BPF arena support: clang 19 or later, -mcpu=v4"
 #endif
 
-#define arn_inline  inline __attribute__((always_inline))
-#define arn_cold    arn_inline /* a call would be a frame more of the user's eight */
+#define arn_inline inline __attribute__((always_inline))
+#define arn_cold   arn_inline /* a call would be a frame more of the user's eight */
 
 /* vmlinux.h of bpftool 7.5 and later brings kfunc prototypes, which these would clash with. */
 #if !defined(__VMLINUX_H__) || defined(BPF_NO_KFUNC_PROTOTYPES) || defined(ARN_DECLARE_KFUNCS)
@@ -52,24 +52,24 @@ volatile __u32 arn__nought __weak;
  * Without the opaque step clang 19 folds a constant offset into a constant expression and drops the
  * address cast that the verifier wants ("invalid mem access 'scalar'").
  */
-#define arn_ptr(b, T, o)                                            \
-	({                                                          \
-		__u64 arn__p = (__u32)(o);                          \
-		(void)(b);                                          \
-		asm volatile("" : "+r"(arn__p));                    \
-		(T __arena *)arn__p;                                \
+#define arn_ptr(b, T, o)                                                                                               \
+	({                                                                                                             \
+		__u64 arn__p = (__u32)(o);                                                                             \
+		(void)(b);                                                                                             \
+		asm volatile("" : "+r"(arn__p));                                                                       \
+		(T __arena *)arn__p;                                                                                   \
 	})
 
-#define arn_may_loop                                                        \
-	({                                                                  \
-		__label__ arn__out, arn__on;                                \
-		_Bool arn__r = 1;                                           \
-		asm volatile goto("may_goto %l[arn__out]" : : : : arn__out); \
-		goto arn__on;                                               \
-	arn__out:                                                           \
-		arn__r = 0;                                                 \
-	arn__on:                                                            \
-		arn__r;                                                     \
+#define arn_may_loop                                                                                                   \
+	({                                                                                                             \
+		__label__ arn__out, arn__on;                                                                           \
+		_Bool arn__r = 1;                                                                                      \
+		asm volatile goto("may_goto %l[arn__out]" : : : : arn__out);                                           \
+		goto arn__on;                                                                                          \
+	arn__out:                                                                                                      \
+		arn__r = 0;                                                                                            \
+	arn__on:                                                                                                       \
+		arn__r;                                                                                                \
 	})
 
 /*
@@ -78,22 +78,22 @@ volatile __u32 arn__nought __weak;
  * the two; turning preemption off around them costs two calls more (17 ns against 6 on Zen 3 with
  * return thunks).  ARN_TEST_NO_GUARD is for the tests that show the difference.
  */
-static arn_inline __u32 arn_claim(__u32 __arena *n)
+static arn_inline __u32 arn_claim(struct arn_cache __arena *c)
 {
 #ifdef ARN_TEST_NO_GUARD
-	__u32 was = *(volatile __u32 __arena *)n;
+	__u32 was = *(volatile __u32 __arena *)&c->top;
 
-	*(volatile __u32 __arena *)n = ARN_CACHE_BUSY;
+	*(volatile __u32 __arena *)&c->top = ARN_CACHE_BUSY;
 	return was;
 #else
-	return __sync_lock_test_and_set(n, ARN_CACHE_BUSY);
+	return __sync_lock_test_and_set(&c->top, ARN_CACHE_BUSY);
 #endif
 }
 
-static arn_inline void arn_unclaim(__u32 __arena *n, __u32 value)
+static arn_inline void arn_unclaim(struct arn_cache __arena *c, __u32 top)
 {
 	asm volatile("" : : : "memory");
-	*(volatile __u32 __arena *)n = value;
+	*(volatile __u32 __arena *)&c->top = top;
 }
 
 static arn_inline void arn_pin_enter(void)
@@ -130,10 +130,10 @@ static arn_inline void arn_relax(__u32 i)
  * An or without a result is unordered on arm64, and with one the x86 JIT refuses it: before it, a
  * compare-and-swap that changes nothing.  (Clang makes an or of an addition of 0.)
  */
-#define arn_or64_full(p, v)                                                             \
-	do {                                                                            \
-		(void)arn_cas64_full(p, 0ULL, 0ULL);                                    \
-		(void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v));            \
+#define arn_or64_full(p, v)                                                                                            \
+	do {                                                                                                           \
+		(void)arn_cas64_full(p, 0ULL, 0ULL);                                                                   \
+		(void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v));                                           \
 	} while (0)
 
 /*

@@ -25,7 +25,7 @@ typedef void **arn_vec;
  * moving an object does.
  */
 #define ARN_BULK_STEP	   8u
-#define ARN_BULK_OBJ(m, n) ((m) + (__u32)__builtin_offsetof(struct arn_mag, obj) + (n) * 4)
+#define ARN_BULK_OBJ(m, n) ((m) + (__u32) __builtin_offsetof(struct arn_mag, obj) + (n) * 4)
 #ifdef __clang__
 #define arn_unroll _Pragma("unroll")
 #else
@@ -37,18 +37,17 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 				     arn_vec out)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 n, i, k, off, got, state = r->state_bias, mag;
+	__u32 top, n, i, k, off, got, state = r->state_bias, mag;
 	__u64 base = r->base;
 
-	n = arn_claim(&c->n);
-	if (arn_unlikely(n & ARN_CACHE_BUSY))
+	top = arn_claim(c);
+	if (arn_unlikely(top == ARN_CACHE_BUSY))
 		return 0;
-	if (!n)
-		n = arn_cache_load(b, r, c, cls);
-	if (n > ARN_MAG_OBJS)
-		n = 0;
+	if (!arn_top_has(top))
+		top = arn_cache_load(b, r, c, cls, top);
+	n = arn_opaque(arn_top_count(top));
 	got = n < want ? n : want;
-	mag = c->loaded;
+	mag = arn_top_mag(top);
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= got && arn_may_loop; i += ARN_BULK_STEP) {
 		__u32 __arena *from = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n - ARN_BULK_STEP));
 		__u64 __arena *to = arn_vec_at(out, i);
@@ -67,7 +66,7 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 		arn_vec_set(out, i, base | off);
 		arn_store_relaxed(arn_ptr(b, __u8, state + (off >> ARN_GRANULE_SHIFT)), cls + 1);
 	}
-	arn_unclaim(&c->n, n);
+	arn_unclaim(c, top - i * 4);
 	return i;
 }
 
@@ -78,7 +77,7 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
 {
 	struct arn_cache __arena *c;
-	__u32 n, i, k, off, cls, st, why, mag, cap, state = r->state_bias;
+	__u32 top, was, n, i, k, off, cls, st, why, mag, cap, state = r->state_bias;
 	__u64 base = r->base;
 
 	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
@@ -86,18 +85,19 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 	if (cls >= ARN_CLASSES)
 		return 0;
 	c = arn_cache(b, slot, cls);
-	n = arn_claim(&c->n);
-	if (arn_unlikely(n & ARN_CACHE_BUSY))
+	was = top = arn_claim(c);
+	if (arn_unlikely(top == ARN_CACHE_BUSY))
 		return 0;
-	if (n >= c->cap) {
-		if (!arn_cache_unload(b, r, c, cls, n)) {
-			arn_unclaim(&c->n, n);
+	if (!arn_top_room(top, c->room)) {
+		top = arn_cache_unload(b, r, c, cls, top);
+		if (top == was) {
+			arn_unclaim(c, top);
 			return 0;
 		}
-		n = 0;
 	}
-	cap = c->cap;
-	mag = c->loaded;
+	n = arn_opaque(arn_top_count(top));
+	cap = c->room >> 2;
+	mag = arn_top_mag(top);
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= want && n + ARN_BULK_STEP <= cap && arn_may_loop;
 	     i += ARN_BULK_STEP) {
 		__u32 __arena *to = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n));
@@ -133,7 +133,7 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 		n++;
 	}
 out:
-	arn_unclaim(&c->n, n);
+	arn_unclaim(c, top + i * 4);
 	return i;
 }
 

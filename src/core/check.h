@@ -80,8 +80,8 @@ static inline int arn_check_slab(struct arn_checker *c, __u32 pg)
 	for (i = 0; i < k->npages; i++) {
 		d = arn_desc(c->b, r, pg + i);
 		if (d->kind != (i ? ARN_PG_BODY : ARN_PG_SLAB) || d->head != pg || d->cls != h->cls)
-			return arn_wrong(c, "slab: a page of it says something else", start + i * ARN_PAGE_SIZE, d->kind,
-					 i ? ARN_PG_BODY : ARN_PG_SLAB);
+			return arn_wrong(c, "slab: a page of it says something else", start + i * ARN_PAGE_SIZE,
+					 d->kind, i ? ARN_PG_BODY : ARN_PG_SLAB);
 	}
 	for (in = 0; in < (__u32)k->npages * ARN_PAGE_SIZE; in += 16) {
 		_Bool starts = in % k->size == 0 && in / k->size < k->nobj;
@@ -172,7 +172,8 @@ static inline int arn_check_pages(struct arn_checker *c)
 		case ARN_PG_MAGS:
 			if (n != 1 || d->cls >= ARN_CLASSES)
 				return arn_wrong(c, "magazine page: impossible", start, n, 1);
-			if (arn_check_states_zero(c, start, start + ARN_PAGE_SIZE, "magazine page: a state byte is set"))
+			if (arn_check_states_zero(c, start, start + ARN_PAGE_SIZE,
+						  "magazine page: a state byte is set"))
 				return -1;
 			c->mag_pages++;
 			c->mags[d->cls] += ARN_MAG_PER_PAGE;
@@ -232,8 +233,8 @@ static inline int arn_check_pending(struct arn_checker *c)
 			return arn_wrong(c, "pending: an entry is no page of the heap", pg << ARN_PAGE_SHIFT, pg, 0);
 		d = arn_desc(c->b, r, (__u32)pg);
 		if (d->kind != ARN_PG_SLAB && d->kind != ARN_PG_DEAD)
-			return arn_wrong(c, "pending: an entry is neither slab nor given up", pg << ARN_PAGE_SHIFT, d->kind,
-					 ARN_PG_DEAD);
+			return arn_wrong(c, "pending: an entry is neither slab nor given up", pg << ARN_PAGE_SHIFT,
+					 d->kind, ARN_PG_DEAD);
 		if (d->listed & ARN_SEEN_PENDING)
 			return arn_wrong(c, "pending: a page is in it twice", pg << ARN_PAGE_SHIFT, 2, 1);
 		d->listed |= ARN_SEEN_PENDING;
@@ -310,8 +311,9 @@ static inline int arn_check_stack(struct arn_checker *c, __u32 cls, __u64 head, 
 		if (arn_check_mag(c, cls, m, n))
 			return -1;
 		if (!n != empty)
-			return arn_wrong(c, empty ? "depot: an empty magazine with objects" : "depot: a full magazine without",
-					 m, n, 0);
+			return arn_wrong(
+				c, empty ? "depot: an empty magazine with objects" : "depot: a full magazine without",
+				m, n, 0);
 	}
 	return 0;
 }
@@ -338,15 +340,20 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 		struct arn_cache *k = arn_cache(c->b, slot, cls);
 		__u64 where = ARN_SLOTS_OFF + ((__u64)slot << ARN_SLOT_SHIFT);
 
-		if (k->n & ARN_CACHE_BUSY)
+		if (arn_cache_busy(k))
 			return arn_wrong(c, "slot: busy on a heap at rest", where, cls, 0);
-		if ((!k->loaded && k->n) || (!k->prev && k->prev_n) || (!k->parked && k->parked_n))
+		if (k->top && arn_top_count(k->top) * 4 != (k->top & ARN_TOP_MASK) - ARN_TOP_EMPTY)
+			return arn_wrong(c, "slot: top is no entry of a magazine", where, cls, k->top);
+		if (k->room != (k->top ? r->cls[cls].cap * 4u : 0))
+			return arn_wrong(c, "slot: room for another number of objects", where, k->room,
+					 r->cls[cls].cap);
+		if ((!k->prev && k->prev_n) || (!k->parked && k->parked_n))
 			return arn_wrong(c, "slot: objects without a magazine", where, cls, 0);
 		if ((k->near_full || k->near_empty) && slot >= r->slots_used)
 			return arn_wrong(c, "slot: magazines near one that nobody owned", where, slot, r->slots_used);
 		if (arn_check_stack(c, cls, k->near_full, 0) || arn_check_stack(c, cls, k->near_empty, 1))
 			return -1;
-		if ((k->loaded && arn_check_mag(c, cls, k->loaded, k->n)) ||
+		if ((k->top && arn_check_mag(c, cls, arn_top_mag(k->top), arn_top_count(k->top))) ||
 		    (k->prev && arn_check_mag(c, cls, k->prev, k->prev_n)) ||
 		    (k->parked && arn_check_mag(c, cls, k->parked, k->parked_n)))
 			return -1;
@@ -400,13 +407,16 @@ static inline int arn_check_classes(struct arn_checker *c)
 	}
 	for (i = 0; i <= ARN_SMALL_MAX / 16; i++)
 		if (r->class_small[i] != want.class_small[i])
-			return arn_wrong(c, "class table: overwritten (sizes to 1 KiB)", i, r->class_small[i], want.class_small[i]);
+			return arn_wrong(c, "class table: overwritten (sizes to 1 KiB)", i, r->class_small[i],
+					 want.class_small[i]);
 	for (i = 0; i < sizeof(want.class_mid); i++)
 		if (r->class_mid[i] != want.class_mid[i])
-			return arn_wrong(c, "class table: overwritten (sizes to 32 KiB)", i, r->class_mid[i], want.class_mid[i]);
+			return arn_wrong(c, "class table: overwritten (sizes to 32 KiB)", i, r->class_mid[i],
+					 want.class_mid[i]);
 	for (i = 0; i < sizeof(want.bit_place); i++)
 		if (r->bit_place[i] != want.bit_place[i])
-			return arn_wrong(c, "class table: overwritten (places of bits)", i, r->bit_place[i], want.bit_place[i]);
+			return arn_wrong(c, "class table: overwritten (places of bits)", i, r->bit_place[i],
+					 want.bit_place[i]);
 	return 0;
 }
 

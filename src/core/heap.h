@@ -164,14 +164,14 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 m, n = arn_claim(&c->n), i;
+	__u32 m, n, i, top = arn_claim(c);
 
-	if (n & ARN_CACHE_BUSY)
+	if (top == ARN_CACHE_BUSY)
 		return 0;
-	m = c->loaded;
-	arn_store_relaxed(&c->cap, 0);
-	arn_store_relaxed(&c->loaded, 0);
-	for (i = arn_opaque(0u); i < 3 && arn_may_loop; i++) {
+	m = arn_top_mag(top);
+	n = arn_top_count(top);
+	arn_store_relaxed(&c->room, 0);
+	for (i = arn_opaque(0u); i < 3; i++) { /* (a spent patience would lose a magazine here) */
 		if (m)
 			arn_depot_give(b, r, cls, m, n);
 		if (i == 0) {
@@ -186,7 +186,7 @@ static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, 
 			arn_store_relaxed(&c->parked_n, 0);
 		}
 	}
-	arn_unclaim(&c->n, 0);
+	arn_unclaim(c, 0);
 	return 1;
 }
 
@@ -196,9 +196,9 @@ static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, 
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
 	__u32 m;
 
-	while ((m = arn_depot_pop(b, &c->near_full)) && arn_may_loop)
+	while (arn_may_loop && (m = arn_depot_pop(b, &c->near_full)))
 		arn_depot_give(b, r, cls, m, arn_mag_count(b, m));
-	while ((m = arn_depot_pop(b, &c->near_empty)) && arn_may_loop)
+	while (arn_may_loop && (m = arn_depot_pop(b, &c->near_empty)))
 		arn_depot_give(b, r, cls, m, 0);
 }
 

@@ -8,7 +8,7 @@
  *   | prev   |     magazines ->  v
  *   +--------+                  empty -> [m]->[m]
  *
- * A pop or push touches only the slot, between claim and unclaim of its count.  Whoever finds it busy
+ * A pop or push touches only the slot, between claim and unclaim of its top.  Whoever finds it busy
  * (an interrupt, an NMI, a task that preempted another, a signal handler) goes past the cache: to the
  * depot to allocate, to the slab to free.
  *
@@ -44,6 +44,43 @@ static arn_inline struct arn_cache __arena *arn_cache(arn_base b, __u32 slot, __
 static arn_inline struct arn_mag __arena *arn_mag(arn_base b, __u32 off)
 {
 	return arn_ptr(b, struct arn_mag, off);
+}
+
+/* A top: that of the empty magazine is the entry before the first, and busy is none of a magazine's. */
+#define ARN_TOP_MASK  (ARN_MAG_SIZE - 1)
+#define ARN_TOP_EMPTY ((__u32) __builtin_offsetof(struct arn_mag, obj) - 4)
+
+static arn_inline __u32 arn_top(__u32 m, __u32 n)
+{
+	return m + ARN_TOP_EMPTY + n * 4;
+}
+
+static arn_inline __u32 arn_top_mag(__u32 top)
+{
+	return top & ~ARN_TOP_MASK;
+}
+
+/* Objects in the loaded magazine.  No magazine, busy, corrupt: none. */
+static arn_inline __u32 arn_top_count(__u32 top)
+{
+	__u32 n = (top & ARN_TOP_MASK) - ARN_TOP_EMPTY;
+
+	return n >> 2 <= ARN_MAG_OBJS ? n >> 2 : 0;
+}
+
+static arn_inline _Bool arn_top_has(__u32 top)
+{
+	return (top & ARN_TOP_MASK) > ARN_TOP_EMPTY;
+}
+
+static arn_inline _Bool arn_top_room(__u32 top, __u32 room)
+{
+	return (top & ARN_TOP_MASK) - ARN_TOP_EMPTY < room;
+}
+
+static arn_inline _Bool arn_cache_busy(struct arn_cache __arena *c)
+{
+	return arn_load_relaxed(&c->top) == ARN_CACHE_BUSY || arn_load_relaxed(&c->busy);
 }
 
 /* Pushes the magazine at off, which holds n objects. */
@@ -90,7 +127,7 @@ static arn_inline _Bool arn_depot_has(__u64 __arena *head)
 	return (arn_load_relaxed(head) & ARN_STACK_IDX_MASK) != 0;
 }
 
-/* Where nothing can be parked.  Returns 0, or -EAGAIN (counted; the magazine is lost until reload). */
+/* Where nothing can be parked.  One that cannot be pushed even so is counted, and lost until reload. */
 static arn_inline void arn_depot_give(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 off, __u32 n)
 {
 	arn_depot_push(b, n ? &r->depot[cls].full : &r->depot[cls].empty, off, n, ARN_DEPOT_INSIST);
@@ -159,67 +196,63 @@ static arn_inline _Bool arn_unpark(arn_base b, struct arn_depot __arena *d, stru
 }
 
 /*
- * Claimed, and loaded is spent: makes a magazine with objects the loaded one.  Returns how many it
- * holds; 0: the depot has none.
+ * Claimed, and top's magazine is spent: makes one with objects the loaded one.  Returns the new top; one
+ * without objects: the depot has none.
  */
-static arn_cold __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls)
+static arn_cold __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
+				     __u32 top)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
-	__u32 m = c->loaded, spare = c->prev, n = c->prev_n;
+	__u32 loaded = arn_top_mag(top), spare = c->prev, n = c->prev_n, m;
 
 	if (n) {
-		c->loaded = spare;
-		c->prev = m;
+		c->prev = loaded;
 		arn_store_relaxed(&c->prev_n, 0);
-		return n > ARN_MAG_OBJS ? 0 : n;
+		return arn_top(spare, n > ARN_MAG_OBJS ? 0 : n);
 	}
 	if (!arn_unpark(b, d, c))
-		return 0;
+		return top;
 	m = arn_take_full(b, d, c);
 	if (!m)
-		return 0;
-	n = arn_mag_count(b, m);
-	if (c->loaded) {
-		c->prev = c->loaded;
+		return top;
+	if (loaded) {
+		c->prev = loaded;
 		if (spare && !arn_put_empty(b, d, c, r->cls[cls].near, spare)) {
 			c->parked_n = 0;
 			c->parked = spare;
 		}
 	}
-	c->loaded = m;
-	c->cap = r->cls[cls].cap;
-	return n;
+	c->room = r->cls[cls].cap * 4;
+	return arn_top(m, arn_mag_count(b, m));
 }
 
-/* Claimed, and loaded (n objects) is full: makes an empty magazine the loaded one; 0: there is none. */
-static arn_cold _Bool arn_cache_unload(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
-				       __u32 n)
+/* Claimed, and top's magazine is full: makes an empty one the loaded one; the same top: there is none. */
+static arn_cold __u32 arn_cache_unload(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
+				       __u32 top)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
-	__u32 m, full = c->prev, full_n = c->prev_n;
+	__u32 loaded = arn_top_mag(top), full = c->prev, full_n = c->prev_n, m;
 
 	if (full && !full_n) {
-		c->prev = c->loaded;
-		arn_store_relaxed(&c->prev_n, n);
-		c->loaded = full;
-		return 1;
+		c->prev = loaded;
+		arn_store_relaxed(&c->prev_n, arn_top_count(top));
+		return arn_top(full, 0);
 	}
 	if (!arn_unpark(b, d, c))
-		return 0;
+		return top;
 	m = arn_take_empty(b, d, c);
 	if (!m)
-		return 0;
-	if (c->loaded) {
-		c->prev = c->loaded;
-		arn_store_relaxed(&c->prev_n, n);
+		return top;
+	if (loaded) {
+		c->prev = loaded;
+		arn_store_relaxed(&c->prev_n, arn_top_count(top));
 		if (full && !arn_put_full(b, d, c, r->cls[cls].near, full, full_n)) {
 			c->parked_n = full_n;
 			c->parked = full;
 		}
 	}
-	c->loaded = m;
-	c->cap = r->cls[cls].cap;
-	return 1;
+	c->room = r->cls[cls].cap * 4;
+	return arn_top(m, 0);
 }
 
 /*
@@ -229,21 +262,21 @@ static arn_cold _Bool arn_cache_unload(arn_base b, struct arn_root __arena *r, s
 static arn_inline __u32 arn_cache_pop(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
 				      _Bool *bypass)
 {
-	__u32 n = arn_claim(&c->n), off;
+	__u32 top = arn_claim(c), off;
 
-	if (arn_unlikely(n - 1 >= ARN_MAG_OBJS)) {
-		if (n & ARN_CACHE_BUSY) {
+	if (arn_unlikely(!arn_top_has(top))) {
+		if (top == ARN_CACHE_BUSY) {
 			*bypass = 1;
 			return 0;
 		}
-		n = arn_cache_load(b, r, c, cls);
-		if (!n) {
-			arn_unclaim(&c->n, 0);
+		top = arn_cache_load(b, r, c, cls, top);
+		if (!arn_top_has(top)) {
+			arn_unclaim(c, top);
 			return 0;
 		}
 	}
-	off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n - 1]);
-	arn_unclaim(&c->n, n - 1);
+	off = arn_load_relaxed(arn_ptr(b, __u32, top));
+	arn_unclaim(c, top - 4);
 	return off;
 }
 
@@ -254,20 +287,20 @@ static arn_inline __u32 arn_cache_pop(arn_base b, struct arn_root __arena *r, st
 static arn_inline _Bool arn_cache_push(arn_base b, struct arn_root __arena *r, struct arn_cache __arena *c, __u32 cls,
 				       __u32 off, __u8 __arena *state)
 {
-	__u32 n = arn_claim(&c->n);
+	__u32 top = arn_claim(c), was = top;
 
-	if (arn_unlikely(n >= c->cap)) {
-		if (n & ARN_CACHE_BUSY)
+	if (arn_unlikely(!arn_top_room(top, c->room))) {
+		if (top == ARN_CACHE_BUSY)
 			return 0;
-		if (!arn_cache_unload(b, r, c, cls, n)) {
-			arn_unclaim(&c->n, n);
+		top = arn_cache_unload(b, r, c, cls, top);
+		if (top == was) {
+			arn_unclaim(c, top);
 			return 0;
 		}
-		n = 0;
 	}
 	arn_store_relaxed(state, 0);
-	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n & 127], off);
-	arn_unclaim(&c->n, n + 1);
+	arn_store_relaxed(arn_ptr(b, __u32, top + 4), off);
+	arn_unclaim(c, top + 4);
 	return 1;
 }
 

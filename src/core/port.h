@@ -18,10 +18,10 @@
  *   arn_opaque(x)     x, with the compiler unable to tell that it is a constant (the verifier
  *                     would explore a loop over constants turn by turn)
  *
- *   arn_claim(n)      the guard of a slot's cache: the count at n, and the caller has the cache to
- *   arn_unclaim(n, v)   itself until it puts a count back; or something with ARN_CACHE_BUSY, at
- *                     once.  BPF: an atomic exchange, because preempted tasks do not nest.  Host:
- *                     plain accesses, because signal handlers do.
+ *   arn_claim(c)      the guard of a slot's cache: its top, and the caller has the cache to
+ *   arn_unclaim(c, top)   itself until it puts a top back; or ARN_CACHE_BUSY, at once.  BPF: an
+ *                     atomic exchange, because preempted tasks do not nest.  Host: a flag set by
+ *                     plain stores, because signal handlers do.
  *   arn_pin_enter/leave   from enter to leave nothing runs here but interrupts, so that a holder of
  *                     the slab lock is not preempted.  Not for sleeping.
  *   arn_relax(i)      the i-th turn of a spin loop

@@ -15,10 +15,13 @@
 /* Whether the calling process may use the heap: 0, or errno. */
 static int refused(struct arn_heap *heap)
 {
-	if (heap->gone)
-		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	int err = arn_alive(heap);
+
+	if (err)
+		return err;
 	if (!heap->native)
-		return arn_error(ENOTSUP, "heap: user threads allocate from native heaps only: allocate in a BPF program");
+		return arn_error(ENOTSUP,
+				 "heap: user threads allocate from native heaps only: allocate in a BPF program");
 	return 0;
 }
 
@@ -108,7 +111,7 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 	struct arn_root *r = arn_root(b);
 	__u32 slot, off = 0;
 	size_t block = size;
-	_Bool bypass;
+	_Bool bypass = 0;
 
 	if (refused(heap) || (cls >= ARN_CLASSES && !possible(heap, size, align)))
 		return NULL;
@@ -120,6 +123,8 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 			cls = arn_class_aligned(r, block, arn_checked_align(size, align));
 	} else if (cls < ARN_CLASSES && slot != ARN_NO_SLOT) { /* this thread's first call had no cache to ask */
 		off = arn_cache_pop(b, r, arn_cache(b, slot, cls), cls, &bypass);
+		if (bypass)
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
 	}
 	if (!off)
 		off = slow(heap, slot, cls, arn_large_pages(block), arn_large_align(size, align));
@@ -139,17 +144,17 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 static arn_inline void *alloc_class(struct arn_heap *heap, struct arn_cache *c, __u32 cls, size_t size)
 {
 	arn_base b = heap->base;
-	__u32 n = arn_load_relaxed(&c->n), off;
+	__u32 top, off;
 
-	if (arn_unlikely((__s32)n <= 0)) /* spent, or busy */
+	if (arn_unlikely(arn_load_relaxed(&c->busy)))
 		return alloc_rest(heap, cls, size, 0);
-	n = arn_claim_idle(&c->n);
-	if (arn_unlikely(!n)) { /* a handler in between took the last */
-		arn_unclaim(&c->n, n);
+	top = arn_claim_idle(c);
+	if (arn_unlikely(!arn_top_has(top))) {
+		arn_unclaim(c, top);
 		return alloc_rest(heap, cls, size, 0);
 	}
-	off = arn_load_relaxed(&arn_mag(b, c->loaded)->obj[n - 1]);
-	arn_unclaim(&c->n, n - 1);
+	off = arn_load_relaxed(arn_ptr(b, __u32, top));
+	arn_unclaim(c, top - 4);
 	arn_store_relaxed(arn_state(b, arn_root(b), off), (__u8)(cls + 1));
 	return b + off;
 }
@@ -171,7 +176,8 @@ void *arn_malloc(struct arn_heap *heap, size_t size)
 {
 	__u32 cls, at;
 
-	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) || arn_unlikely(size > ARN_SMALL_MAX))
+	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) ||
+	    arn_unlikely(size > ARN_SMALL_MAX))
 		return malloc_rest(heap, size);
 	cls = arn_root(heap->base)->class_small[(size + 15) >> 4];
 	return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
@@ -253,12 +259,16 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 	if (arn_is_checked(r)) {
 		err = arn_checked_free(b, r, slot, cls, off, arn_state(b, r, off));
 		return err ? arn_error(EINVAL, "free of 0x%llx: freed by somebody else in this instant",
-				       (unsigned long long)ptr) : 0;
+				       (unsigned long long)ptr)
+			   : 0;
 	}
-	if (slot != ARN_NO_SLOT && !(arn_load_relaxed(&arn_cache(b, slot, cls)->n) & ARN_CACHE_BUSY) &&
-	    (arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
-	    arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off, arn_state(b, r, off)))
-		return 0;
+	if (slot != ARN_NO_SLOT) {
+		if (arn_cache_busy(arn_cache(b, slot, cls)))
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
+		else if ((arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
+			 arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off, arn_state(b, r, off)))
+			return 0;
+	}
 	arn_store_relaxed(arn_state(b, r, off), 0);
 	arn_slab_put(b, r, off);
 	return 0;
@@ -267,34 +277,33 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 int arn_free(struct arn_heap *heap, void *ptr)
 {
 	arn_base b = heap->base;
-	struct arn_root *r = arn_root(b);
 	struct arn_cache *c;
 	__u64 granule;
 	__u8 *state;
-	__u32 st, n, at;
+	__u32 st, top, at;
 
 	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)))
 		return free_rest(heap, (__u64)ptr);
-	/* As arn_object, for a pointer with the base's upper half. */
-	granule = ((__u64)ptr - (__u64)b) >> ARN_GRANULE_SHIFT | ((__u64)ptr - (__u64)b) << (64 - ARN_GRANULE_SHIFT);
-	if (arn_unlikely(granule - r->first_granule >= r->ngranules))
+	/* As arn_object: rotated, a misaligned pointer is a granule beyond any heap, as one from elsewhere is. */
+	granule = ((__u64)ptr - heap->first) >> ARN_GRANULE_SHIFT | ((__u64)ptr - heap->first)
+									    << (64 - ARN_GRANULE_SHIFT);
+	if (arn_unlikely(granule >= heap->ngranules))
 		return free_rest(heap, (__u64)ptr);
-	state = (__u8 *)b + (__u32)(r->state_bias + (__u32)granule);
+	state = heap->state + granule;
 	st = arn_load_relaxed(state);
 	if (arn_unlikely(st - 1 >= ARN_CLASSES))
 		return free_rest(heap, (__u64)ptr);
 	c = arn_claimed_cache(heap, at, st - 1);
-	n = arn_load_relaxed(&c->n);
-	if (arn_unlikely(n >= c->cap)) /* full, none, or busy */
+	if (arn_unlikely(arn_load_relaxed(&c->busy)))
 		return free_rest(heap, (__u64)ptr);
-	n = arn_claim_idle(&c->n);
-	if (arn_unlikely(n >= c->cap)) { /* a handler in between took the last place */
-		arn_unclaim(&c->n, n);
+	top = arn_claim_idle(c);
+	if (arn_unlikely(!arn_top_room(top, c->room))) { /* full, or none */
+		arn_unclaim(c, top);
 		return free_rest(heap, (__u64)ptr);
 	}
 	arn_store_relaxed(state, 0);
-	arn_store_relaxed(&arn_mag(b, c->loaded)->obj[n], (__u32)(__u64)ptr);
-	arn_unclaim(&c->n, n + 1);
+	arn_store_relaxed(arn_ptr(b, __u32, top + 4), (__u32)(__u64)ptr);
+	arn_unclaim(c, top + 4);
 	return 0;
 }
 

@@ -42,13 +42,16 @@ static int place_globals(struct arn_heap *heap, const struct bpf_object *obj, co
 	int err;
 
 	if (bytes > ARN_ROOT_OFF)
-		return arn_error(E2BIG, "object '%s': %zu bytes of arena globals: at most 16 MiB", bpf_object__name(obj), size);
+		return arn_error(E2BIG, "object '%s': %zu bytes of arena globals: at most 16 MiB",
+				 bpf_object__name(obj), size);
 	err = arn_sys_load(heap);
 	if (err)
 		return err;
 	if (arn_cas32_full(&r->globals_bytes, 0, (__u32)bytes) != 0)
-		return arn_error(EBUSY, "object '%s': another object's arena globals are in this heap: only one object a heap may have some",
-				 bpf_object__name(obj));
+		return arn_error(
+			EBUSY,
+			"object '%s': another object's arena globals are in this heap: only one object a heap may have some",
+			bpf_object__name(obj));
 	if ((off && !take_tail(heap, off)) || arn_sys_map_root(heap, (__u32)off, (__u32)(bytes >> r->sys_page_shift))) {
 		arn_store_relaxed(&r->globals_bytes, 0);
 		return arn_error(ENOMEM, "object '%s': no place for its arena globals: attach it before the heap grows",
@@ -65,15 +68,16 @@ int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 	struct bpf_map *map;
 	size_t size = 0;
 	void *image;
-	int err;
+	int err = arn_alive(heap);
 
-	if (heap->gone)
-		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	if (err)
+		return err;
 	if (heap->native)
 		return arn_error(EINVAL, "native heap: BPF cannot reach it: create the heap without ARN_NATIVE");
 	map = bpf_object__find_map_by_name(obj, MAP_NAME);
 	if (!map || bpf_map__type(map) != BPF_MAP_TYPE_ARENA)
-		return arn_error(ENOENT, "object '%s': no arena map '" MAP_NAME "': include arenite.bpf.h", bpf_object__name(obj));
+		return arn_error(ENOENT, "object '%s': no arena map '" MAP_NAME "': include arenite.bpf.h",
+				 bpf_object__name(obj));
 	image = bpf_map__initial_value(map, &size);
 	if (image && size) {
 		err = place_globals(heap, obj, image, size);
@@ -81,17 +85,17 @@ int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 			return err;
 	}
 	err = bpf_map__reuse_fd(map, heap->map_fd);
-	return err ? arn_error(-err, "object '%s': its arena cannot be this heap's: %s", bpf_object__name(obj), strerror(-err)) : 0;
+	return err ? arn_error(-err, "object '%s': its arena cannot be this heap's: %s", bpf_object__name(obj),
+			       strerror(-err))
+		   : 0;
 }
 
 void *arn_globals(const struct arn_heap *heap)
 {
 	struct arn_root *r = arn_root(heap->base);
 
-	if (heap->gone) {
-		arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	if (arn_alive(heap))
 		return NULL;
-	}
 	return r->globals_bytes ? heap->base + r->globals_off : NULL;
 }
 
@@ -104,13 +108,15 @@ int arn_prepare_map(struct bpf_map *map, __u64 bytes)
 	if (bpf_map__type(map) != BPF_MAP_TYPE_ARENA)
 		return arn_error(EINVAL, "map '%s': not an arena", bpf_map__name(map));
 	if (bytes < ARN_MIN_ARENA || bytes > ARN_MAX_ARENA || bytes % ARN_CHUNK_SIZE)
-		return arn_error(EINVAL, "arena '%s' of %llu bytes: must be 24 MiB to 4 GiB, in whole MiB", bpf_map__name(map),
-				 (unsigned long long)bytes);
+		return arn_error(EINVAL, "arena '%s' of %llu bytes: must be 24 MiB to 4 GiB, in whole MiB",
+				 bpf_map__name(map), (unsigned long long)bytes);
 	if (!addr)
 		return arn_error(ENOMEM, "arena '%s': no free 4 GiB of addresses", bpf_map__name(map));
 	if (bpf_map__initial_value(map, &size) && size && !globals_last())
-		return arn_error(EINVAL, "arena '%s': libbpf %s crashes loading arena globals with BPF_F_SEGV_ON_FAULT: use arn_create and arn_attach",
-				 bpf_map__name(map), libbpf_version_string());
+		return arn_error(
+			EINVAL,
+			"arena '%s': libbpf %s crashes loading arena globals with BPF_F_SEGV_ON_FAULT: use arn_create and arn_attach",
+			bpf_map__name(map), libbpf_version_string());
 	err = bpf_map__set_max_entries(map, (__u32)(bytes / (__u64)sysconf(_SC_PAGESIZE)));
 	if (!err)
 		err = bpf_map__set_map_flags(map, ARN_MAP_FLAGS);

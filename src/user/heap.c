@@ -26,7 +26,8 @@ static int read_options(const struct arn_options *opts, struct arn_options *o)
 	memset(o, 0, sizeof(*o));
 	if (opts) {
 		if (opts->sz < sizeof(size_t) || opts->sz > 4096)
-			return arn_error(EINVAL, "arn_options: sz is %zu: set it to sizeof(struct arn_options)", opts->sz);
+			return arn_error(EINVAL, "arn_options: sz is %zu: set it to sizeof(struct arn_options)",
+					 opts->sz);
 		memcpy(o, opts, opts->sz < sizeof(*o) ? opts->sz : sizeof(*o));
 	}
 	if (!o->bytes)
@@ -122,7 +123,9 @@ static int root_make(struct arn_heap *h, const struct arn_options *o)
 	if (!h->native) {
 		err = arn_sys_load(h);
 		if (!err && arn_sys_map_root(h, ARN_ROOT_OFF, arn_root_bytes(&g) >> g.sys_page_shift))
-			err = arn_error(ENOMEM, "heap: no kernel pages for its root (or somebody uses offset 16 MiB of the arena)");
+			err = arn_error(
+				ENOMEM,
+				"heap: no kernel pages for its root (or somebody uses offset 16 MiB of the arena)");
 		if (!err && h->lent) {
 			err = lent_is_ours(h);
 			if (err)
@@ -176,17 +179,20 @@ static int map_arena(struct arn_heap *h)
 	if (info.type != BPF_MAP_TYPE_ARENA)
 		return arn_error(EINVAL, "map '%s': type %u is not an arena", info.name, info.type);
 	if ((info.map_flags & ARN_MAP_FLAGS) != ARN_MAP_FLAGS)
-		return arn_error(EINVAL, "arena '%s': made without BPF_F_SEGV_ON_FAULT: declare it with ARN_ARENA", info.name);
+		return arn_error(EINVAL, "arena '%s': made without BPF_F_SEGV_ON_FAULT: declare it with ARN_ARENA",
+				 info.name);
 	h->bytes = (__u64)info.max_entries << sys_page_shift();
 	if (!info.map_extra || info.map_extra % ARN_ADDR_STEP)
-		return arn_error(EINVAL, "arena '%s': its address 0x%llx is not 4 GiB-aligned: call arn_prepare_map before load",
-				 info.name, (unsigned long long)info.map_extra);
+		return arn_error(
+			EINVAL, "arena '%s': its address 0x%llx is not 4 GiB-aligned: call arn_prepare_map before load",
+			info.name, (unsigned long long)info.map_extra);
 	if (h->bytes < ARN_MIN_ARENA || h->bytes > ARN_MAX_ARENA || h->bytes % ARN_CHUNK_SIZE)
 		return arn_error(EINVAL, "arena '%s': %llu bytes: must be 24 MiB to 4 GiB, in whole MiB", info.name,
 				 (unsigned long long)h->bytes);
 	err = arn_map_at(h->map_fd, info.map_extra, h->bytes);
 	if (err == -EEXIST && arn_heap_at((arn_base)(unsigned long)info.map_extra))
-		return arn_error(EEXIST, "arena '%s': this process has it open already, or another heap at its address 0x%llx",
+		return arn_error(EEXIST,
+				 "arena '%s': this process has it open already, or another heap at its address 0x%llx",
 				 info.name, (unsigned long long)info.map_extra);
 	h->lent = err == -EEXIST; /* libbpf maps the arena of a skeleton that it loads */
 	if (err && !h->lent)
@@ -302,8 +308,10 @@ struct arn_heap *arn_open(const char *path)
 
 int arn_pin(struct arn_heap *heap, const char *path)
 {
-	if (heap->gone)
-		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	int err = arn_alive(heap);
+
+	if (err)
+		return err;
 	if (heap->native)
 		return arn_error(EINVAL, "native heap: only a shared one can be pinned");
 	if (bpf_obj_pin(heap->map_fd, path))
@@ -331,23 +339,26 @@ void arn_close(struct arn_heap *heap)
 	heap_drop(heap);
 }
 
-/* A handle that is good in this process: 0, or -EOWNERDEAD. */
-static int alive(struct arn_heap *heap)
+int arn_alive(const struct arn_heap *heap)
 {
-	return heap->gone ? arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew") : 0;
+	return heap->gone ? arn_error(EOWNERDEAD,
+				      "heap: this process is a forked child of the one that opened it: open it anew")
+			  : 0;
 }
 
 int arn_reserve(struct arn_heap *heap, __u64 bytes)
 {
 	struct arn_root *r = arn_root(heap->base);
-	int err = alive(heap);
+	int err = arn_alive(heap);
 
 	if (err)
 		return err;
 	err = heap->native ? arn_native_reserve(heap, bytes) : arn_sys_reserve_bytes(heap, bytes);
 	if (err == -E2BIG)
-		return arn_error(E2BIG, "reserve of %llu bytes: the arena is mapped to its end (%llu bytes of heap): create a larger one",
-				 (unsigned long long)bytes, (unsigned long long)r->npages << ARN_PAGE_SHIFT);
+		return arn_error(
+			E2BIG,
+			"reserve of %llu bytes: the arena is mapped to its end (%llu bytes of heap): create a larger one",
+			(unsigned long long)bytes, (unsigned long long)r->npages << ARN_PAGE_SHIFT);
 	if (err == -ENOMEM)
 		return arn_error(ENOMEM, "reserve of %llu bytes: the kernel has no pages for it (memory cgroup full?)",
 				 (unsigned long long)bytes);
@@ -357,7 +368,7 @@ int arn_reserve(struct arn_heap *heap, __u64 bytes)
 long long arn_trim(struct arn_heap *heap)
 {
 	long long pages;
-	int err = alive(heap);
+	int err = arn_alive(heap);
 
 	if (err)
 		return err;

@@ -13,6 +13,10 @@ struct arn_sys_bpf;
 struct arn_heap {
 	arn_base base;
 	__u64 id; /* never used twice in a process: what a thread's claim is good for */
+	/* For the fast paths, out of the root as it was when the heap was opened. */
+	__u8 *state; /* of the first granule */
+	__u64 first; /* its address */
+	__u64 ngranules;
 	bool native;
 	bool gone; /* this is a forked child */
 	bool lent; /* the mapping is libbpf's, made with its skeleton */
@@ -27,7 +31,7 @@ struct arn_heap {
  * between any two instructions: the heap's id, whose low bits are 0, and there the offset of the slot's
  * caches.
  */
-#define ARN_CLAIM_BITS	  27 /* 16 MiB and ARN_MAX_SLOTS slots of 4 KiB */
+#define ARN_CLAIM_BITS	   27 /* 16 MiB and ARN_MAX_SLOTS slots of 4 KiB */
 #define ARN_CLAIM_AT(slot) (ARN_SLOTS_OFF + ((slot) << ARN_SLOT_SHIFT) + (__u32)offsetof(struct arn_slot, cache))
 #define ARN_CLAIM_SLOT(at) (((at) - ARN_CLAIM_AT(0)) >> ARN_SLOT_SHIFT)
 
@@ -45,6 +49,9 @@ static arn_inline struct arn_cache *arn_claimed_cache(const struct arn_heap *hea
 {
 	return arn_ptr(heap->base, struct arn_cache, at) + cls;
 }
+
+/* heap.c: a handle that is good in this process: 0, or -EOWNERDEAD and the message. */
+int arn_alive(const struct arn_heap *heap);
 
 /* error.c: sets arn_last_error(), returns -err. */
 int arn_error(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -25,15 +25,9 @@ long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *, void *
 	long n = 0;
 	int err;
 
-	if (heap->gone)
-		return arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
 	err = arn_snapshot_take(&s, heap, true);
 	if (err)
 		return err;
-	if (s.wrong) {
-		n = arn_error(EUCLEAN, "heap at %p: %s", (void *)heap->base, s.wrong);
-		goto out;
-	}
 	r = arn_root(s.base);
 	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++) {
 		if (*arn_dir(s.base, chunk) != ARN_CHUNK_MAPPED)

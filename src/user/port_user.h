@@ -7,8 +7,8 @@
 
 #include <linux/types.h>
 
-#define arn_inline  inline __attribute__((always_inline))
-#define arn_cold    __attribute__((noinline, cold, unused))
+#define arn_inline inline __attribute__((always_inline))
+#define arn_cold   __attribute__((noinline, cold, unused))
 
 typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 
@@ -21,38 +21,27 @@ typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 
 /*
  * A thread has its slot to itself; what nests (signal handlers) finds it busy and is done before.  A
- * handler may run between any two instructions: so the flag is set by a store to a byte of its own, and
- * the count is read after it.  It stays beside the flag: who is killed in between leaves a cache that
- * can be settled.
+ * handler may run between any two instructions: so the flag is a word of its own, top is read after it
+ * is set, and a handler between the look and the store leaves both as it found them.
  */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define ARN_BUSY_BYTE 3 /* of a count */
-#define ARN_LOW_HALF  0
-#else
-#define ARN_BUSY_BYTE 0
-#define ARN_LOW_HALF  1
-#endif
-typedef __u16 __attribute__((may_alias)) arn_half;
-
-/* The count is known not to be busy. */
-static arn_inline __u32 arn_claim_idle(__u32 *n)
+static arn_inline __u32 arn_claim_idle(struct arn_cache *c)
 {
-	__atomic_store_n((__u8 *)n + ARN_BUSY_BYTE, ARN_CACHE_BUSY >> 24, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n((arn_half *)n + ARN_LOW_HALF, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->top, __ATOMIC_RELAXED);
 }
 
-static arn_inline __u32 arn_claim(__u32 *n)
+static arn_inline __u32 arn_claim(struct arn_cache *c)
 {
-	__u32 was = __atomic_load_n(n, __ATOMIC_RELAXED);
-
-	return was & ARN_CACHE_BUSY ? was : arn_claim_idle(n);
+	return __atomic_load_n(&c->busy, __ATOMIC_RELAXED) ? ARN_CACHE_BUSY : arn_claim_idle(c);
 }
 
-static arn_inline void arn_unclaim(__u32 *n, __u32 value)
+static arn_inline void arn_unclaim(struct arn_cache *c, __u32 top)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(n, value, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->busy, 0, __ATOMIC_RELAXED);
 }
 
 /* How deep this thread is in arn_lock: a signal handler on top of one must not wait for it. */
@@ -86,12 +75,12 @@ static arn_inline __u64 arn_cas64_full(__u64 *p, __u64 old, __u64 new)
 	return old;
 }
 
-#define arn_xchg32_full(p, v)  __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
-#define arn_xchg64_full(p, v)  __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
-#define arn_add32_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
-#define arn_add64_full(p, v)   __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
-#define arn_inc64_relaxed(p)   ((void)__atomic_fetch_add(p, 1ULL, __ATOMIC_RELAXED))
-#define arn_or64_full(p, v)    ((void)__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST))
+#define arn_xchg32_full(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define arn_xchg64_full(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define arn_add32_full(p, v)  __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define arn_add64_full(p, v)  __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define arn_inc64_relaxed(p)  ((void)__atomic_fetch_add(p, 1ULL, __ATOMIC_RELAXED))
+#define arn_or64_full(p, v)   ((void)__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST))
 
 static arn_inline __u32 arn_log2(struct arn_root *r, __u64 x)
 {

@@ -29,9 +29,13 @@ static void copy(struct arn_snapshot *s, struct arn_heap *heap, __u32 off, __u32
 
 int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states)
 {
+	int err = arn_alive(heap);
+	const char *wrong;
 	struct arn_root *r;
 	__u32 chunk, pg, i;
 
+	if (err)
+		return err;
 	s->base = mmap(NULL, SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->base == MAP_FAILED)
 		return arn_error(errno, "heap: no room for a copy of its structures");
@@ -42,9 +46,11 @@ int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states
 	}
 	r = arn_root(s->base);
 	copy(s, heap, ARN_ROOT_OFF, ARN_SLOTS_OFF - ARN_ROOT_OFF);
-	s->wrong = arn_root_wrong(heap->base, r, heap->bytes);
-	if (s->wrong)
-		return 0;
+	wrong = arn_root_wrong(heap->base, r, heap->bytes);
+	if (wrong) {
+		arn_snapshot_drop(s);
+		return arn_error(EUCLEAN, "heap at %p: %s", (void *)heap->base, wrong);
+	}
 	copy(s, heap, ARN_SLOTS_OFF, r->nslots << ARN_SLOT_SHIFT);
 	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++) {
 		if (*arn_dir(s->base, chunk) != ARN_CHUNK_MAPPED)

@@ -8,10 +8,9 @@
 struct arn_snapshot {
 	arn_base base;
 	int mem;
-	const char *wrong; /* why the root is not believed: then nothing else was copied */
 };
 
-/* states: the state bytes too (a sixteenth of the mapped heap).  0 or -errno. */
+/* states: the state bytes too (a sixteenth of the mapped heap).  0, or -errno: EUCLEAN, a root not to be believed. */
 int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states);
 void arn_snapshot_drop(struct arn_snapshot *s);
 

@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "../core/checked.h"
 
-#define CLAIMS 16 /* heaps in which one thread may hold a slot */
+#define CLAIMS	16 /* heaps in which one thread may hold a slot */
 #define PENDING (~0ULL) /* a claim that is being made; no heap has this id */
 #define ID_STEP (1ULL << ARN_CLAIM_BITS)
 
@@ -109,6 +109,11 @@ static void init(void)
 
 void arn_heap_register(struct arn_heap *heap)
 {
+	struct arn_root *r = arn_root(heap->base);
+
+	heap->first = (__u64)heap->base + ((__u64)r->first_granule << ARN_GRANULE_SHIFT);
+	heap->state = (__u8 *)heap->base + (__u32)(r->state_bias + r->first_granule);
+	heap->ngranules = r->ngranules;
 	pthread_once(&once, init);
 	pthread_mutex_lock(&lock);
 	heap->id = next_id;

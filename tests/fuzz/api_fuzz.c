@@ -211,7 +211,7 @@ static void nested(struct input *in)
 	if (!c)
 		return;
 	locked = byte(in) & 1;
-	c->n |= ARN_CACHE_BUSY;
+	c->busy = 1;
 	if (locked)
 		root->lock = slot + 1;
 	if (byte(in) & 1)
@@ -222,8 +222,8 @@ static void nested(struct input *in)
 		expect(root->lock == slot + 1);
 		root->lock = 0;
 	}
-	expect(c->n & ARN_CACHE_BUSY);
-	c->n &= ~ARN_CACHE_BUSY;
+	expect(c->busy == 1);
+	c->busy = 0;
 	locked = false;
 }
 

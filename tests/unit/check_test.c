@@ -47,9 +47,9 @@ static int setup(void **state)
 	for (i = 0; i < 6; i++)
 		object = take();
 	full = idx_of(depot->full);
-	cache->cap = r->cls[CLS].cap;
-	cache->loaded = arn_depot_pop(b, &depot->full);
-	cache->n = arn_mag_count(b, cache->loaded);
+	cache->room = r->cls[CLS].cap * 4;
+	o = arn_depot_pop(b, &depot->full);
+	cache->top = arn_top(o, arn_mag_count(b, o));
 	cache->prev = arn_depot_pop(b, &depot->full);
 	cache->prev_n = arn_mag_count(b, cache->prev);
 	cache->parked = arn_depot_pop(b, &depot->full);
@@ -277,7 +277,7 @@ static void magazines(void **state)
 	corrupt(m->next, full >> ARN_MAG_SHIFT, "two places");
 	corrupt(m->next, 5, "not one");
 	corrupt(m->obj[0], m->obj[1], "twice in one");
-	corrupt(m->obj[0], arn_mag(b, cache->loaded)->obj[0], "two magazines");
+	corrupt(m->obj[0], arn_mag(b, arn_top_mag(cache->top))->obj[0], "two magazines");
 	corrupt(m->obj[0], object, "allocated and in a magazine");
 	corrupt(m->obj[0], free_object, "in its slab and in a magazine");
 	corrupt(m->obj[0], m->obj[0] + 16, "start of an object");
@@ -291,15 +291,18 @@ static void magazines(void **state)
 
 static void slots(void **state)
 {
-	corrupt(cache->n, ARN_CACHE_BUSY | cache->n, "busy");
-	corrupt(cache->n, cache->n - 1, "in no place");
-	corrupt(cache->n, 121, "more than it can");
-	corrupt(cache->loaded, 0, "without a magazine");
+	corrupt(cache->top, ARN_CACHE_BUSY, "busy");
+	corrupt(cache->busy, 1, "busy");
+	corrupt(cache->top, cache->top - 4, "in no place");
+	corrupt(cache->top, cache->top - 2, "no entry");
+	corrupt(cache->top, arn_top_mag(cache->top) + ARN_TOP_EMPTY - 4, "no entry");
+	corrupt(cache->room, cache->room + 4, "room");
+	corrupt(cache->top, 0, "room");
 	corrupt(cache->prev, 0, "without a magazine");
 	corrupt(cache->parked, 0, "without a magazine");
-	corrupt(cache->prev, cache->loaded, "two places");
+	corrupt(cache->prev, arn_top_mag(cache->top), "two places");
 	corrupt(cache->parked, full, "two places");
-	corrupt(cache->loaded, cache->loaded + 256, "not one");
+	corrupt(cache->top, arn_top(depot->empty ? (__u32)ARN_SLOTS_OFF : 0, 1), "not one");
 	corrupt(cache->near_full, 0, "in no place");
 	corrupt(cache->near_empty, cache->near_full, "two places");
 	corrupt(r->slots_used, 1, "nobody owned");

@@ -69,18 +69,18 @@ static void a_busy_cache_is_passed(void **state)
 	__u32 off = object(c);
 	struct arn_cache before;
 	_Bool bypass = 0;
-	__u32 n;
+	__u32 top;
 
 	push_new(c, 3);
-	n = arn_claim(&cache(c)->n);
-	assert_int_equal(n, 3);
+	top = arn_claim(cache(c));
+	assert_int_equal(arn_top_count(top), 3);
 	before = *cache(c);
 	assert_int_equal(arn_cache_pop(c->b, c->r, cache(c), CLS, &bypass), 0);
 	assert_true(bypass);
 	assert_false(push(c, off));
 	assert_false(arn_cache_drain(c->b, c->r, 1, CLS));
 	assert_memory_equal(cache(c), &before, sizeof(before));
-	arn_unclaim(&cache(c)->n, n);
+	arn_unclaim(cache(c), top);
 	assert_int_not_equal(pop(c), 0);
 	core_end(c);
 }
