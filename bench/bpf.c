@@ -109,6 +109,28 @@ static void sum_up(const struct job *job, unsigned int producers, struct bench_s
 	out->free_ns = frees ? free_ns / frees : 0;
 }
 
+/*
+ * loop_bulk's arrays, which no call of its own fills: what another row left there are pointers that it has
+ * freed since, and the loop writes to what it finds.
+ */
+static int ready_arrays(struct bench_bpf *b)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && i < 2 * b->producers; i++) {
+		struct bench_setup s = {
+			.off = BENCH_READY + (i / 2) * b->objs * b->size,
+			.size = b->size,
+			.objs = b->objs,
+			.pages = BENCH_BUFS + (__u64)i * b->stride,
+		};
+
+		err = bench_call(&b->base, "loop_ready", &s);
+	}
+	return err;
+}
+
 int bench_bpf_cell(const struct bench_impl *impl, const struct bench_options *o, const struct bench_cell *cell,
 		   struct bench_sample *out)
 {
@@ -133,6 +155,8 @@ int bench_bpf_cell(const struct bench_impl *impl, const struct bench_options *o,
 	err = bench_call(x->obj, "bench_reset", &none);
 	if (!err && x->floor)
 		err = bench_call(x->obj, "floor_reset", &floor);
+	if (!err && impl->role == BENCH_LOOP && impl->bulk)
+		err = ready_arrays(b);
 	/* The loop's ready-made objects belong to everybody: nothing to verify there. */
 	if (!err && impl->role == BENCH_ROW)
 		err = phase(b, &job, o, impl, cell, o->warm / 4, flags | BENCH_CHECK);

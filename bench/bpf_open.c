@@ -131,25 +131,6 @@ static int open_buddy(struct bench_bpf *b, struct bench_set *set)
 	return err ? err : add(b, set, &b->base, "buddy-lock", "buddy", BENCH_ROW, false);
 }
 
-/* loop_bulk's arrays, which no call fills. */
-static int ready_arrays(struct bench_bpf *b)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; !err && i < 2 * b->producers; i++) {
-		struct bench_setup s = {
-			.off = BENCH_READY + (i / 2) * b->objs * b->size,
-			.size = b->size,
-			.objs = b->objs,
-			.pages = BENCH_BUFS + (__u64)i * b->stride,
-		};
-
-		err = bench_call(&b->base, "loop_ready", &s);
-	}
-	return err;
-}
-
 static int open_base(struct bench_bpf *b, const struct bench_options *o, struct bench_set *set)
 {
 	struct bench_obj *obj = &b->base;
@@ -237,8 +218,6 @@ int bench_bpf_open(const struct bench_options *o, struct bench_set *set, struct 
 	err = open_arenite(b, o, set);
 	if (!err)
 		err = open_base(b, o, set);
-	if (!err && o->bulk)
-		err = ready_arrays(b);
 	if (!err)
 		err = open_kernel(b, set);
 	return err;

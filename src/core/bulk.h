@@ -71,14 +71,32 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 }
 
 /*
+ * Is this an object of the class?  Then it is freed.  in: its distance from the first granule; rotated, a
+ * misaligned pointer is a granule beyond any heap, as one from elsewhere is: one comparison says all.
+ */
+static arn_inline _Bool arn_bulk_give(arn_base b, __u64 in, __u64 granules, __u32 state, __u32 cls)
+{
+	__u8 __arena *s;
+
+	in = in >> ARN_GRANULE_SHIFT | in << (64 - ARN_GRANULE_SHIFT);
+	if (arn_unlikely(in >= granules))
+		return 0;
+	s = arn_ptr(b, __u8, state + (__u32)in);
+	if (arn_unlikely(arn_load_relaxed(s) != cls + 1))
+		return 0;
+	arn_store_relaxed(s, 0);
+	return 1;
+}
+
+/*
  * Frees a stretch of v: objects of one class, as many as the slot's loaded magazine takes.  0: the
  * first is no object, large, or the cache is busy or wants a magazine.
  */
 static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
 {
 	struct arn_cache __arena *c;
-	__u32 top, was, n, i, k, off, cls, st, why, mag, cap, state = r->state_bias;
-	__u64 base = r->base;
+	__u32 top, was, n, i, k, cls, st, why, mag, cap, state = r->state_bias + r->first_granule;
+	__u64 first = r->base + ((__u64)r->first_granule << ARN_GRANULE_SHIFT), granules = r->ngranules;
 
 	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
 	cls = st - 1;
@@ -103,19 +121,12 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 		__u32 __arena *to = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n));
 		__u64 __arena *from = arn_vec_at(v, i);
 
-		/* As arn_object, for pointers with the base's upper half. */
 		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
 		{
 			__u64 p = from[k];
-			__u32 g = (__u32)p >> ARN_GRANULE_SHIFT | (__u32)p << (32 - ARN_GRANULE_SHIFT);
-			__u8 __arena *s;
 
-			if (arn_unlikely((p ^ base) >> 32) || arn_unlikely(g - r->first_granule >= r->ngranules))
+			if (arn_unlikely(!arn_bulk_give(b, p - first, granules, state, cls)))
 				break;
-			s = arn_ptr(b, __u8, state + g);
-			if (arn_unlikely(arn_load_relaxed(s) != cls + 1))
-				break;
-			arn_store_relaxed(s, 0);
 			arn_store_relaxed(&to[k], (__u32)p);
 		}
 		n += k;
@@ -125,11 +136,11 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 		}
 	}
 	for (; i < want && n < cap && arn_may_loop; i++) {
-		off = arn_object(b, r, arn_vec_get(v, i), &st, &why);
-		if (st != cls + 1)
+		__u64 p = arn_vec_get(v, i);
+
+		if (!arn_bulk_give(b, p - first, granules, state, cls))
 			break;
-		arn_store_relaxed(arn_state(b, r, off), 0);
-		arn_store_relaxed(&arn_mag(b, mag)->obj[n & 127], off);
+		arn_store_relaxed(arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n)), (__u32)p);
 		n++;
 	}
 out:
