@@ -298,7 +298,8 @@ struct arn_heap *arn_open(const char *path)
 	int fd = bpf_obj_get(path);
 
 	if (fd < 0) {
-		arn_error(errno, "pin '%s': %s", path, strerror(errno));
+		arn_error(errno, "pin '%s': %s: name a heap pinned with arn_pin, in a mounted bpffs%s", path,
+			  strerror(errno), errno == EPERM || errno == EACCES ? ", as root" : "");
 		return NULL;
 	}
 	h = arn_open_fd(fd, 0, NULL);
