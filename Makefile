@@ -21,7 +21,7 @@ LIBS	:= -lbpf -lelf -lz -lpthread
 HEADERS	:= $(wildcard include/arenite/*.h src/core/*.h src/bpf/*.h src/user/*.h)
 LIB_SRC	:= $(wildcard src/user/*.c)
 LIB_OBJ	:= $(LIB_SRC:src/user/%.c=$(B)/lib/%.o)
-PUBLIC	:= $(addprefix $(B)/include/arenite/,arenite.h arenite.bpf.h layout.h stats.h)
+PUBLIC	:= $(addprefix $(B)/include/arenite/,arenite.h arenite.bpf.h feature.h layout.h stats.h)
 
 .PHONY: all lib deps demo check clean help install
 all: lib
@@ -42,7 +42,7 @@ $(B)/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -DARN_SHARED_LIBRARY -fPIC -fno-semantic-interposition -c $< -o $@
 $(B)/libarenite.a: $(LIB_OBJ)
-	$(AR) rcs $@ $^
+	rm -f $@ && $(AR) rcs $@ $^
 $(B)/libarenite.so: $(LIB_OBJ) src/user/libarenite.map
 	$(CC) -shared -Wl,-soname,libarenite.so.0 -Wl,--version-script=src/user/libarenite.map -o $@ $(LIB_OBJ) $(LIBS)
 	ln -sf libarenite.so $(B)/libarenite.so.0

@@ -19,6 +19,7 @@ static const struct {
 } commands[] = {
 	{ "bench", tool_bench },
 	{ "demo", tool_demo },
+	{ "features", tool_features },
 	{ "stats", tool_stats },
 };
 
@@ -51,9 +52,10 @@ static const struct argp argp = {
 	.args_doc = "COMMAND [OPTION...]",
 	.doc = "A memory allocator for BPF arenas: its benchmarks and its heaps.\v"
 	       "Commands:\n"
-	       "  bench   measure allocation beside baselines; 'arenite bench list' names the scenarios\n"
-	       "  demo    a heap in this kernel and its benchmark table, in under two minutes\n"
-	       "  stats   the counters of a pinned heap\n\n"
+	       "  bench     measure allocation beside baselines ('arenite bench list')\n"
+	       "  demo      a heap in this kernel and its benchmark, in under 2 minutes\n"
+	       "  features  what this kernel has of what heaps use\n"
+	       "  stats     the counters of a pinned heap\n\n"
 	       "'arenite COMMAND --help' lists a command's options.\n"
 	       "Exit status: 0 done, 1 failed, 2 usage, 77 the kernel lacks something (which is named).",
 };

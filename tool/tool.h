@@ -8,6 +8,7 @@
 
 int tool_bench(int argc, char **argv);
 int tool_demo(int argc, char **argv);
+int tool_features(int argc, char **argv);
 int tool_stats(int argc, char **argv);
 
 #endif

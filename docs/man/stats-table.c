@@ -1,22 +1,43 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * stats-table.c - fills a manual page's tables of counters from the lists in stats.h.
+ * stats-table.c - fills a manual page's tables from the lists in stats.h and feature.h.
  *
- * stdin to stdout; a line "@HEAP@", "@CLASS@" or "@FAIL@" becomes that list, one paragraph a counter.
+ * stdin to stdout; a line "@HEAP@", "@CLASS@", "@FAIL@" or "@FEATURES@" becomes that list, one paragraph an entry.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "feature.h"
 #include "stats.h"
+
+static void escaped(const char *text)
+{
+	for (; *text; text++)
+		*text == '-' ? printf("\\-") : putchar(*text);
+}
+
+static void feature(const char *name, const char *kind, const char *what, const char *older, const char *since,
+		    int needed, const char *without)
+{
+	printf(".TP\n.B ");
+	escaped(name);
+	printf("%s\n%s ", needed ? " \\fR(needed)" : "", kind);
+	escaped(what);
+	if (*older) {
+		printf(", before that ");
+		escaped(older);
+	}
+	printf("; Linux %s.\nWithout it: ", since);
+	escaped(without);
+	printf(".\n");
+}
 
 static void counter(const char *name, const char *unit, const char *text)
 {
 	printf(".TP\n.B ");
-	for (; *name; name++)
-		*name == '-' ? printf("\\-") : putchar(*name);
+	escaped(name);
 	printf("%s%s%s\n", *unit ? " \\fR(" : "", unit, *unit ? ")" : "");
-	for (; *text; text++)
-		*text == '-' ? printf("\\-") : putchar(*text);
+	escaped(text);
 	printf(".\n");
 }
 
@@ -34,6 +55,10 @@ int main(void)
 		} else if (!strcmp(line, "@FAIL@\n")) {
 #define X(suffix, name, text) counter(#name, "", text);
 			ARN_FAIL_STATS(X)
+#undef X
+		} else if (!strcmp(line, "@FEATURES@\n")) {
+#define X(name, kind, what, older, since, needed, without) feature(name, kind, what, older, since, needed, without);
+			ARN_FEATURES(X)
 #undef X
 		} else {
 			fputs(line, stdout);

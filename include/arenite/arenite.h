@@ -56,6 +56,29 @@ ARN_API const char *arn_last_error(void);
 
 ARN_API const char *arn_version(void);
 
+/* Something of the kernel's that heaps use, or would. */
+struct arn_feature {
+	const char *name; /* ours: "pages-any-context" */
+	const char *kind; /* "kfunc", "helper", "program type", "map flag", ... */
+	const char *what; /* the kernel's name for it, or what was tried */
+	const char *older; /* its name on earlier kernels, or "" */
+	const char *since; /* Linux version, for messages only: nothing is decided by it */
+	const char *without; /* what follows where it is missing */
+	const char *as; /* of the kernel's names the one found, NULL: none, or it has no name */
+	int needed; /* shared heaps need it: without it arn_supported() says so */
+	int found; /* 1, 0, or -EPERM: this process has not the rights to ask (other negatives likewise) */
+};
+
+/*
+ * The i-th line of the table of what the running kernel has (feature.h), from 0; NULL: there are no more.
+ * Filled by the first call of these two, of arn_supported, arn_create or arn_attach in a process, which takes some 20
+ * ms; what could not be asked is asked again.  The structs grow at their end.
+ */
+ARN_API const struct arn_feature *arn_feature(unsigned int i);
+
+/* One of them by our name: its found; -ENOENT: no such line. */
+ARN_API int arn_has(const char *name);
+
 /* ---- Heaps begin and end ---- */
 
 /*
@@ -69,7 +92,8 @@ ARN_API struct arn_heap *arn_open(const char *path);
 ARN_API struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts);
 
 /* Between open and load of an object: its ARN_ARENA map becomes this heap.  One object a heap may
- * bring __arena globals of its own (-EBUSY for a second one); -ENOENT: it has no such map. */
+ * bring __arena globals of its own (-EBUSY for a second one); -ENOENT: it has no such map; -ENOTSUP: it was
+ * built with ARN_PAGES_ANY_CONTEXT, and arn_has("pages-any-context") is 0. */
 ARN_API int arn_attach(struct arn_heap *heap, struct bpf_object *obj);
 
 /* Between open and load, for an arena that a skeleton makes itself and arn_open_fd(ARN_INIT) then

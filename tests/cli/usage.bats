@@ -8,7 +8,7 @@ load helper
 
 @test "--help goes to stdout and exits 0, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" demo stats; do
+	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" demo features stats; do
 		# shellcheck disable=SC2086
 		arn $command --help
 		exits 0
@@ -20,7 +20,7 @@ load helper
 
 @test "--help names the commands and the exit statuses" {
 	arn --help
-	for word in bench demo stats "77"; do
+	for word in bench demo features stats "77"; do
 		out_has "$word"
 	done
 }
@@ -56,7 +56,7 @@ load helper
 
 @test "an unknown option is a usage error that names it, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" demo "stats /x"; do
+	for command in "" bench "bench list" "bench malloc-free" demo features "stats /x"; do
 		# shellcheck disable=SC2086
 		arn $command --brew
 		exits 2
@@ -68,7 +68,7 @@ load helper
 
 @test "with --json a usage error is a JSON document on stdout" {
 	local command
-	for command in brew "bench brew" "bench malloc-free --brew" "demo brew" "bench list brew"; do
+	for command in brew "bench brew" "bench malloc-free --brew" "demo brew" "features brew" "bench list brew"; do
 		# shellcheck disable=SC2086
 		arn $command --json
 		json_error brew 2

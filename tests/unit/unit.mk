@@ -6,7 +6,7 @@
 # ASan and UBSan) and tsan (clang).  ARN_TEST_SCALE divides what a test repeats.
 
 UNIT_CORE := sizeclass root chunk pages slab depot magazine heap bulk checked check
-UNIT_USER := create alloc free capacity stats fork thread signal scribble
+UNIT_USER := create alloc free capacity stats fork thread signal scribble feature
 UNIT_TESTS := $(UNIT_CORE) $(UNIT_USER)
 
 unit_cc_plain := $(CC) -O2 -g -DARN_TEST_SCALE=1
