@@ -41,6 +41,17 @@
 ARN_ARENA;
 #endif
 
+/*
+ * ARN_PAGES_ANY_CONTEXT, defined before the include: for kernels that give an arena's pages to every program (7.0; the
+ * user side's arn_has("pages-any-context") tells).  An allocation that finds no mapped memory maps some itself, at
+ * most 64 MiB (10 ms) a call: for objects above 16 MiB reserve ahead.  NULL then means that the arena or the machine
+ * is full.  arn_reserve and arn_trim may be called where nobody may sleep.  Other kernels refuse such an object, however it guards its calls: build it a
+ * second time without, and load the one that fits.  All units of an object are built alike.
+ */
+#ifdef ARN_PAGES_ANY_CONTEXT
+__u32 arn_pages_any_context __weak; /* arn_attach looks for its name */
+#endif
+
 /* Calls made while the arena had no heap in it. */
 extern __u64 arn_calls_without_heap;
 
@@ -61,7 +72,8 @@ __u64 arn__copy(__u64 to, __u64 from, __u64 bytes);
 
 /*
  * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
- * used up (but for what other CPUs cache), the size is above half the arena, or there is no heap.
+ * used up (but for what other CPUs cache; see ARN_PAGES_ANY_CONTEXT), the size is above half the arena, or
+ * there is no heap.
  */
 static inline __attribute__((always_inline)) void __arena *arn_malloc(__u64 size)
 {
@@ -141,13 +153,13 @@ int arn_free_bulk(__u64 ptrs, __u32 n);
 int arn_set_tag(__u32 tag);
 
 /*
- * Sleepable.  Maps chunks until at least bytes lie in free page runs.  0; -ENOMEM: the kernel has
+ * Sleepable (see ARN_PAGES_ANY_CONTEXT).  Maps chunks until at least bytes lie in free page runs.  0; -ENOMEM: the kernel has
  * no pages (or the memory cgroup is full); -E2BIG: the arena is mapped to its end; -ENOENT: no heap.
  */
 int arn_reserve(__u64 bytes);
 
 /*
- * Sleepable.  Gives back what this CPU caches, the depot, empty slabs, then whole chunks to the
+ * Sleepable (likewise).  Gives back what this CPU caches, the depot, empty slabs, then whole chunks to the
  * kernel.  Other CPUs' caches stay: the user side's arn_trim visits them.  Returns pages (4 KiB)
  * unmapped, -ENOENT: no heap.
  */

@@ -222,6 +222,13 @@ static arn_inline void arn_reclaim(struct arn_root __arena *r)
 	arn__settle();
 }
 
+/* In an object that maps memory itself, that comes before reclaiming, and both after this (arn_alloc_more). */
+#ifdef ARN_PAGES_ANY_CONTEXT
+#define ARN_SLOW_TURNS 2
+#else
+#define ARN_SLOW_TURNS 3
+#endif
+
 /*
  * Past the cache: an object of a class, or (ARN_CLASSES) pages.  Reclaims before it says no.
  * Returns an offset, or 0, counted.
@@ -234,7 +241,7 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 		off = arn__bypass(cls);
 	else if (cls < ARN_CLASSES && !arn_has_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls))
 		arn__more_mags(cls);
-	for (turn = arn_opaque(0u); !off && turn < 3 && arn_may_loop; turn++) {
+	for (turn = arn_opaque(0u); !off && turn < ARN_SLOW_TURNS && arn_may_loop; turn++) {
 		if (turn == 0 && arn_load_relaxed(&r->pending))
 			arn__settle();
 		if (turn == 2) {
@@ -246,7 +253,7 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 			arn__more_slabs(cls);
 		off = cls < ARN_CLASSES ? arn_refill_here(cls) : arn__large(pages, align);
 	}
-	if (!off)
+	if (!off && ARN_SLOW_TURNS > 2)
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
 	return off;
 }
@@ -302,6 +309,8 @@ __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 	return r->base | off;
 }
 
+#include "any_bpf.h"
+
 __weak __u64 arn__malloc(__u64 size)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
@@ -320,7 +329,7 @@ __weak __u64 arn__malloc(__u64 size)
 			return r->base | off;
 		}
 	}
-	return arn__alloc_rest(size, 0);
+	return arn_alloc_more(r, size, 0);
 }
 
 __weak __u64 arn__aligned_alloc(__u64 align, __u64 size)
@@ -333,7 +342,7 @@ __weak __u64 arn__aligned_alloc(__u64 align, __u64 size)
 			arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
 		return 0;
 	}
-	return arn__alloc_rest(size, align);
+	return arn_alloc_more(r, size, align);
 }
 
 /* The cold ends of a free: a pointer that is none, a large object, a cache that would not take it. */

@@ -45,7 +45,7 @@ __weak __u32 arn__malloc_bulk(__u64 size, __u32 n, __u64 out)
 			break;
 		got = arn__bulk_pop(size, n, out);
 		if (!got) {
-			__u64 p = arn__alloc_rest(size, 0);
+			__u64 p = arn_alloc_more(arn_root(ARN_HERE), size, 0);
 
 			if (!p)
 				break;

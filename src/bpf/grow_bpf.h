@@ -2,9 +2,10 @@
 /*
  * grow_bpf.h - chunks grown and given back from sleepable BPF programs.
  *
- * The kernel's page calls are refused under an RCU section or with preemption off, and a global
- * function that may sleep is refused in a program that may not: so these are functions of their
- * own, and nothing else calls them.
+ * Before 7.0 the kernel's page calls are refused under an RCU section or with preemption off, and a
+ * global function that may sleep is refused in a program that may not, also behind a constant 0: so these
+ * are functions of their own, and nothing else calls them but in an object that is built with
+ * ARN_PAGES_ANY_CONTEXT.
  */
 #ifndef ARN_GROW_BPF_H
 #define ARN_GROW_BPF_H

@@ -7,6 +7,7 @@
  * relocates globals to the arena's start, later ones to its end.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "../core/directory.h"
 
 #define MAP_NAME "arn_arena"
+#define ANY_NAME "arn_pages_any_context" /* a variable of objects built with ARN_PAGES_ANY_CONTEXT */
 
 static bool globals_last(void)
 {
@@ -63,6 +65,23 @@ static int place_globals(struct arn_heap *heap, const struct bpf_object *obj, co
 	return 0;
 }
 
+/* The kernel would say so too, of one of the object's programs and in the verifier's words. */
+static int loadable(const struct bpf_object *obj)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	int has;
+
+	if (!btf || btf__find_by_name_kind(btf, ANY_NAME, BTF_KIND_VAR) < 0)
+		return 0;
+	has = arn_has("pages-any-context");
+	if (!has)
+		return arn_error(
+			ENOTSUP,
+			"object '%s': built with ARN_PAGES_ANY_CONTEXT, but this kernel gives pages to sleepable programs only ('arenite features'): load one built without it",
+			bpf_object__name(obj));
+	return has < 0 ? has : 0;
+}
+
 int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 {
 	struct bpf_map *map;
@@ -78,6 +97,9 @@ int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 	if (!map || bpf_map__type(map) != BPF_MAP_TYPE_ARENA)
 		return arn_error(ENOENT, "object '%s': no arena map '" MAP_NAME "': include arenite.bpf.h",
 				 bpf_object__name(obj));
+	err = loadable(obj);
+	if (err)
+		return err;
 	image = bpf_map__initial_value(map, &size);
 	if (image && size) {
 		err = place_globals(heap, obj, image, size);
