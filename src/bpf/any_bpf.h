@@ -18,6 +18,7 @@ __weak int arn__reclaim(void)
 	return 0;
 }
 
+#define ARN_GROW_TRIES	 3
 #define ARN_GROW_AT_ONCE 64 /* chunks: some 10 ms; for a larger object reserve ahead */
 
 /* Chunks for an allocation that found nothing.  False: there are none. */
@@ -38,14 +39,20 @@ static arn_inline _Bool arn_grow_for(struct arn_root __arena *r, __u64 size, __u
 static arn_inline __u64 arn_alloc_more(struct arn_root __arena *r, __u64 size, __u64 align)
 {
 	__u64 p = arn__alloc_rest(size, align);
+	__u32 turn;
 
 	if (p || r->magic != ARN_MAGIC || size > r->arena_bytes / 2 || align > r->arena_bytes / 2)
 		return p;
-	/* On top of the lock's holder more chunks do not help, nor while some wait to be merged: each try would add some. */
-	if (!arn_lock_below(r, bpf_get_smp_processor_id())) {
+	/* Others may take what this one mapped: a few turns. */
+	for (turn = arn_opaque(0u); !p && turn < ARN_GROW_TRIES && arn_may_loop; turn++) {
+		/* On top of the lock's holder more chunks do not help, nor while some wait to be merged: each try would add some. */
+		if (arn_lock_below(r, bpf_get_smp_processor_id()))
+			break;
 		arn__settle();
-		if (!arn_load_relaxed(&r->pending) && !arn_grow_for(r, size, align))
+		if (!arn_load_relaxed(&r->pending) && !arn_grow_for(r, size, align)) {
 			arn__reclaim();
+			turn = ARN_GROW_TRIES;
+		}
 		p = arn__alloc_rest(size, align);
 	}
 	if (!p)

@@ -16,32 +16,50 @@
 static struct arn_heap *heap;
 static struct anycontext_bpf *s;
 
-static void heap_of(__u64 bytes)
+/* A heap, and the object on it: all its programs, or what fills and empties. */
+static void heap_of(__u64 bytes, bool all)
 {
 	struct arn_options opts = { .sz = sizeof(opts), .bytes = bytes, .name = "bpftest" };
+	struct bpf_program *p;
 
 	heap = arn_create(&opts);
 	s = anycontext_bpf__open();
 	assert_true(heap && s);
+	bpf_object__for_each_program (p, s->obj)
+		bpf_program__set_autoload(p, all || p == s->progs.any_raw_tp || p == s->progs.any_drop);
 	assert_int_equal(rig_load(heap, s->skeleton), 0);
+}
+
+static void heap_end(void)
+{
+	anycontext_bpf__destroy(s);
+	arn_close(heap);
 }
 
 static int setup(void **state)
 {
-	heap_of(64 * MiB);
+	heap_of(64 * MiB, true);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	heap_end();
 	return 0;
 }
 
 static void drop_all(void);
 
-static int teardown(void **state)
+/* After each test nothing is live, and nothing mapped for the next. */
+static int end_of_test(void **state)
 {
 	drop_all();
 	assert_int_equal(s->bss->arn_calls_without_heap, 0);
 	assert_int_equal(rig_live(heap), 0);
 	rig_sound(heap);
-	anycontext_bpf__destroy(s);
-	arn_close(heap);
+	assert_true(arn_trim(heap) >= 0);
+	assert_int_equal(rig_stats(heap).pages_mapped, 0);
+	memset(s->bss->job, 0, sizeof(s->bss->job));
 	return 0;
 }
 
@@ -127,6 +145,7 @@ static void grows_attached(struct bpf_link *l, void (*poke)(void))
 	for (cpu = 0; cpu < ANY_CPUS; cpu++)
 		want(cpu, 192, 1000);
 	assert_int_equal(mapped(), 0);
+	*(volatile __s64 *)&s->bss->done = 0;
 	*(volatile __s64 *)&s->bss->left = 20;
 	for (ms = 0; ms < 10000 && *(volatile __s64 *)&s->bss->done < 20; ms++) {
 		poke();
@@ -247,27 +266,32 @@ static void in_bulk(void **state)
 /* Above half the arena: nothing is mapped for what cannot be. */
 static void too_large_maps_nothing(void **state)
 {
+	__u64 refused = rig_stats(heap).fail[ARN_FAIL_SIZE];
 	struct job *j = want(0, 33 * MiB, 1);
 
 	run(s->progs.any_xdp);
 	assert_int_equal(j->nulls, 1);
 	assert_int_equal(mapped(), 0);
-	assert_int_equal(rig_stats(heap).fail[ARN_FAIL_SIZE], 1);
+	assert_int_equal(rig_stats(heap).fail[ARN_FAIL_SIZE], refused + 1);
 }
 
 /* Then NULL, counted once; and what one class leaves cached another gets. */
 static void up_to_the_arenas_end(void **state)
 {
-	struct job *j = want(0, 256, 20000);
+	struct arn_heap *shared = heap;
+	struct anycontext_bpf *all_programs = s;
 	struct arn_stats st;
+	struct job *j;
 	__u32 all;
 
+	heap_of(24 * MiB, false);
+	j = want(0, 256, 20000);
 	while (!j->nulls)
 		run(s->progs.any_raw_tp);
 	st = rig_stats(heap);
 	assert_int_equal(j->nulls, 1);
 	assert_int_equal(st.fail[ARN_FAIL_NOMEM], 1);
-	assert_int_equal(st.pages_free + st.pages_pending, 0);
+	assert_in_range(st.pages_free + st.pages_pending, 0, 15); /* less than another slab */
 	all = j->taken;
 	assert_in_range(all * 256ULL, mapped() / 10 * 9, mapped());
 	drop_all();
@@ -278,24 +302,31 @@ static void up_to_the_arenas_end(void **state)
 		run(s->progs.any_raw_tp);
 	assert_in_range(j->taken * 8ULL, all / 10 * 9, all / 10 * 11);
 	assert_true(rig_stats(heap).fail[ARN_FAIL_RECLAIM] > 0);
+	end_of_test(state);
+	heap_end();
+	heap = shared;
+	s = all_programs;
 }
 
 static void *worker(void *arg)
 {
-	int i, cpu = (int)(long)arg;
+	int cpu = (int)(long)arg;
 
 	rig_pin_cpu(cpu);
-	for (i = 0; i < 40; i++)
+	while (s->bss->job[cpu].taken < 40000)
 		on_cpu(s->progs.any_raw_tp, cpu);
 	return NULL;
 }
 
-/* Both CPUs grow one heap; any_drop finds each object with its CPU's mark. */
+/*
+ * All CPUs grow one heap; any_drop finds each object with its CPU's mark.  NULL is then only for who gave up the
+ * lock, because its holder's CPU got no time (in a guest: from the host).
+ */
 static void on_every_cpu_at_once(void **state)
 {
 	int cpu, cpus = rig_cpus() < ANY_CPUS ? rig_cpus() : ANY_CPUS;
+	__u64 live = 0, nulls = 0, gave_up = rig_stats(heap).fail[ARN_FAIL_LOCK];
 	pthread_t thread[ANY_CPUS];
-	__u64 live = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++) {
 		want(cpu, cpu % 2 ? 96 : 192, 1000);
@@ -304,17 +335,17 @@ static void on_every_cpu_at_once(void **state)
 	for (cpu = 0; cpu < cpus; cpu++)
 		assert_int_equal(pthread_join(thread[cpu], NULL), 0);
 	for (cpu = 0; cpu < cpus; cpu++) {
-		assert_int_equal(s->bss->job[cpu].nulls, 0);
-		assert_int_equal(s->bss->job[cpu].taken, 40000);
+		nulls += s->bss->job[cpu].nulls;
 		live += s->bss->job[cpu].taken;
 	}
+	assert_in_range(nulls, 0, rig_stats(heap).fail[ARN_FAIL_LOCK] - gave_up);
 	assert_int_equal(rig_live(heap), live);
 	rig_sound(heap);
 }
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_teardown(f, end_of_test)
 	static const struct CMUnitTest tests[] = {
 		T(in_a_raw_tracepoint),
 		T(in_xdp),
@@ -335,5 +366,5 @@ int main(void)
 		puts("kernel: no 'pages-any-context' (arenite features): Linux 7.0 has it");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+	return cmocka_run_group_tests(tests, setup, teardown) != 0;
 }
