@@ -125,27 +125,31 @@ struct arn_mag {
 };
 
 /*
- * A slot's cache of one class: two magazines (Bonwick 2001), whose counts live here while held.  top is
- * the loaded one and its count in one word: the offset of its last object's entry.  A magazine is 512
+ * A slot's cache of one class: two magazines (Bonwick 2001), whose counts live here while held.  A "top"
+ * is a magazine and its count in one word: the offset of its last object's entry.  A magazine is 512
  * bytes at a multiple of 512, so the low bits say how many there are, the others which magazine it is,
- * and a pop or push needs no second load.  Whoever works on the cache has top in its hands: on a CPU's
- * slot ARN_CACHE_BUSY stands here instead, on a thread's .busy is set.
+ * and a pop or push needs no second load.  Whoever works on the cache has the loaded magazine's top in
+ * its hands: on a CPU's slot ARN_CACHE_BUSY stands here instead, on a thread's .busy is set.
  */
 #define ARN_CACHE_BUSY 1u
 
 struct arn_cache {
-	__u32 top; /* 0: no magazine */
-	__u32 room; /* 4 bytes an object that the loaded magazine may hold; 0: there is none */
+	union {
+		struct {
+			__u32 top; /* 0: no magazine */
+			__u32 prev; /* the other magazine's top, 0: none */
+		};
+		__u64 both; /* a thread exchanges the two by one store */
+	};
+	__u32 room; /* 4 bytes an object that the loaded magazine may hold; without one perhaps 0 */
 	__u32 busy; /* threads' slots */
-	__u32 prev; /* offsets of magazines, 0: none */
-	__u32 prev_n;
-	__u32 parked; /* a magazine whose push to the depot gave up */
-	__u32 parked_n;
+	__u32 parked; /* top of a magazine whose push to the depot gave up */
 	__u32 near_n; /* magazines in near_full, as far as the owner knows */
 	__u64 near_full; /* the slot's own part of the depot: stacks like the class's */
 	__u64 near_empty;
 	__u32 near_empty_n;
-	__u32 reserved[3];
+	__u32 reserved0;
+	__u64 reserved1[2];
 };
 
 #define ARN_INTENT_LEVELS 8

@@ -331,6 +331,14 @@ static inline int arn_check_depot(struct arn_checker *c, __u32 cls)
 	return 0;
 }
 
+/* A magazine that a slot has in its hands. */
+static inline int arn_check_top(struct arn_checker *c, __u32 cls, __u32 top, __u64 slot)
+{
+	if (top && arn_top_count(top) * 4 != (top & ARN_TOP_MASK) - ARN_TOP_EMPTY)
+		return arn_wrong(c, "slot: top is no entry of a magazine", slot, cls, top);
+	return top ? arn_check_mag(c, cls, arn_top_mag(top), arn_top_count(top)) : 0;
+}
+
 static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 {
 	struct arn_root *r = arn_root(c->b);
@@ -342,20 +350,15 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 
 		if (arn_cache_busy(k))
 			return arn_wrong(c, "slot: busy on a heap at rest", where, cls, 0);
-		if (k->top && arn_top_count(k->top) * 4 != (k->top & ARN_TOP_MASK) - ARN_TOP_EMPTY)
-			return arn_wrong(c, "slot: top is no entry of a magazine", where, cls, k->top);
-		if (k->room != (k->top ? r->cls[cls].cap * 4u : 0))
+		if (k->room != r->cls[cls].cap * 4u && (k->top || k->room))
 			return arn_wrong(c, "slot: room for another number of objects", where, k->room,
 					 r->cls[cls].cap);
-		if ((!k->prev && k->prev_n) || (!k->parked && k->parked_n))
-			return arn_wrong(c, "slot: objects without a magazine", where, cls, 0);
 		if ((k->near_full || k->near_empty) && slot >= r->slots_used)
 			return arn_wrong(c, "slot: magazines near one that nobody owned", where, slot, r->slots_used);
 		if (arn_check_stack(c, cls, k->near_full, 0) || arn_check_stack(c, cls, k->near_empty, 1))
 			return -1;
-		if ((k->top && arn_check_mag(c, cls, arn_top_mag(k->top), arn_top_count(k->top))) ||
-		    (k->prev && arn_check_mag(c, cls, k->prev, k->prev_n)) ||
-		    (k->parked && arn_check_mag(c, cls, k->parked, k->parked_n)))
+		if (arn_check_top(c, cls, k->top, where) || arn_check_top(c, cls, k->prev, where) ||
+		    arn_check_top(c, cls, k->parked, where))
 			return -1;
 	}
 	return 0;

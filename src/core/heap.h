@@ -164,27 +164,19 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 m, n, i, top = arn_claim(c);
+	__u32 i, top = arn_claim(c);
 
 	if (top == ARN_CACHE_BUSY)
 		return 0;
-	m = arn_top_mag(top);
-	n = arn_top_count(top);
 	arn_store_relaxed(&c->room, 0);
 	for (i = arn_opaque(0u); i < 3; i++) { /* (a spent patience would lose a magazine here) */
-		if (m)
-			arn_depot_give(b, r, cls, m, n);
-		if (i == 0) {
-			m = c->prev;
-			n = c->prev_n;
-			arn_store_relaxed(&c->prev, 0);
-			arn_store_relaxed(&c->prev_n, 0);
-		} else {
-			m = c->parked;
-			n = c->parked_n;
+		if (top)
+			arn_depot_give(b, r, cls, arn_top_mag(top), arn_top_count(top));
+		top = i ? c->parked : c->prev;
+		if (i)
 			arn_store_relaxed(&c->parked, 0);
-			arn_store_relaxed(&c->parked_n, 0);
-		}
+		else
+			arn_store_relaxed(&c->prev, 0);
 	}
 	arn_unclaim(c, 0);
 	return 1;

@@ -188,10 +188,10 @@ static arn_inline _Bool arn_unpark(arn_base b, struct arn_depot __arena *d, stru
 {
 	if (arn_likely(!c->parked))
 		return 1;
-	if (!arn_depot_push(b, c->parked_n ? &d->full : &d->empty, c->parked, c->parked_n, ARN_DEPOT_TRIES))
+	if (!arn_depot_push(b, arn_top_has(c->parked) ? &d->full : &d->empty, arn_top_mag(c->parked),
+			    arn_top_count(c->parked), ARN_DEPOT_TRIES))
 		return 0;
-	arn_store_relaxed(&c->parked, 0);
-	arn_store_relaxed(&c->parked_n, 0);
+	c->parked = 0;
 	return 1;
 }
 
@@ -203,24 +203,21 @@ static arn_cold __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, str
 				     __u32 top)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
-	__u32 loaded = arn_top_mag(top), spare = c->prev, n = c->prev_n, m;
+	__u32 spare = c->prev, m;
 
-	if (n) {
-		c->prev = loaded;
-		arn_store_relaxed(&c->prev_n, 0);
-		return arn_top(spare, n > ARN_MAG_OBJS ? 0 : n);
+	if (arn_top_has(spare)) {
+		c->prev = top;
+		return spare;
 	}
 	if (!arn_unpark(b, d, c))
 		return top;
 	m = arn_take_full(b, d, c);
 	if (!m)
 		return top;
-	if (loaded) {
-		c->prev = loaded;
-		if (spare && !arn_put_empty(b, d, c, r->cls[cls].near, spare)) {
-			c->parked_n = 0;
+	if (top) {
+		c->prev = top;
+		if (spare && !arn_put_empty(b, d, c, r->cls[cls].near, arn_top_mag(spare)))
 			c->parked = spare;
-		}
 	}
 	c->room = r->cls[cls].cap * 4;
 	return arn_top(m, arn_mag_count(b, m));
@@ -231,25 +228,21 @@ static arn_cold __u32 arn_cache_unload(arn_base b, struct arn_root __arena *r, s
 				       __u32 top)
 {
 	struct arn_depot __arena *d = &r->depot[cls];
-	__u32 loaded = arn_top_mag(top), full = c->prev, full_n = c->prev_n, m;
+	__u32 full = c->prev, m;
 
-	if (full && !full_n) {
-		c->prev = loaded;
-		arn_store_relaxed(&c->prev_n, arn_top_count(top));
-		return arn_top(full, 0);
+	if (full && !arn_top_has(full)) {
+		c->prev = top;
+		return full;
 	}
 	if (!arn_unpark(b, d, c))
 		return top;
 	m = arn_take_empty(b, d, c);
 	if (!m)
 		return top;
-	if (loaded) {
-		c->prev = loaded;
-		arn_store_relaxed(&c->prev_n, arn_top_count(top));
-		if (full && !arn_put_full(b, d, c, r->cls[cls].near, full, full_n)) {
-			c->parked_n = full_n;
+	if (top) {
+		c->prev = top;
+		if (full && !arn_put_full(b, d, c, r->cls[cls].near, arn_top_mag(full), arn_top_count(full)))
 			c->parked = full;
-		}
 	}
 	c->room = r->cls[cls].cap * 4;
 	return arn_top(m, 0);

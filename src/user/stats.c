@@ -84,7 +84,8 @@ static void count_slots(arn_base b, struct arn_stats *st)
 		for (cls = 0; cls < ARN_CLASSES; cls++) {
 			struct arn_cache *c = arn_cache(b, slot, cls);
 
-			st->cls[cls].in_slots += (__u64)arn_top_count(c->top) + c->prev_n + c->parked_n +
+			st->cls[cls].in_slots += (__u64)arn_top_count(c->top) + arn_top_count(c->prev) +
+						 arn_top_count(c->parked) +
 						 depot_objects(b, c->near_full, st->cls[cls].magazines);
 		}
 	}

@@ -109,7 +109,7 @@ static void a_lost_push_of_a_full_one_is_parked(void **state)
 	cas_before = lose_the_second;
 	push_new(c, 1);
 	assert_int_equal(cache(c)->parked, prev);
-	assert_int_equal(cache(c)->parked_n, cap);
+	assert_int_equal(arn_top_count(prev), cap);
 	assert_int_equal(c->r->fail[ARN_FAIL_PUSH], 1);
 	sound(&c->heap);
 	push_new(c, cap);
@@ -135,7 +135,7 @@ static void a_lost_push_of_an_empty_one_is_parked(void **state)
 	cas_before = lose_the_second;
 	assert_int_not_equal(pop(c), 0);
 	assert_int_not_equal(cache(c)->parked, 0);
-	assert_int_equal(cache(c)->parked_n, 0);
+	assert_int_equal(arn_top_count(cache(c)->parked), 0);
 	sound(&c->heap);
 	for (i = 0; i < 2 * cap - 1; i++)
 		assert_int_not_equal(pop(c), 0);
