@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * arenite.h - libarenite, the user side: heaps made, opened, grown, measured, and (native heaps)
- * allocated from.
+ * arenite.h - libarenite, the user side: heaps made, opened, grown, measured and allocated from.
  *
  * A heap is native (host memory of this process: no root, no BPF) or shared (a BPF arena that BPF
- * programs allocate from).  Calls are the same on both where both have them.
+ * programs and threads of any number of processes allocate from; each frees what the other allocated).
+ * Calls are the same on both where both have them.
  *
  * Errors: calls that return a pointer return NULL and set errno; calls that return int return 0 (or
  * a count) or -errno.  arn_last_error() then says in a line what object, why, and what helps.
@@ -12,6 +12,9 @@
  * Threads: all calls may be made from any thread at once, except arn_close against any other call
  * on the same heap.  A forked child must reopen: there every call on the parent's handle fails with
  * -EOWNERDEAD.
+ *
+ * A process that is killed at any instruction leaves a shared heap whole: nobody waits for it, and what its
+ * threads had cached comes back by arn_reap.  Lost are its objects, and the one a call was about to return.
  */
 #ifndef ARENITE_H
 #define ARENITE_H
@@ -118,7 +121,7 @@ ARN_API void arn_close(struct arn_heap *heap);
 /* Maps chunks until at least bytes lie in free page runs.  Shared: runs a BPF program. */
 ARN_API int arn_reserve(struct arn_heap *heap, __u64 bytes);
 
-/* Gives back what it can: caches (shared: of every CPU; native: of this thread and of none), depot,
+/* Gives back what it can: caches (of this thread; shared: of every CPU; native: of no thread), depot,
  * empty slabs, then whole chunks to the kernel.  Returns the bytes unmapped, or -errno. */
 ARN_API long long arn_trim(struct arn_heap *heap);
 
@@ -144,13 +147,22 @@ struct arn_object {
  */
 ARN_API long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *, void *), void *arg);
 
-/* ---- Objects (native heaps; on a shared one errno is ENOTSUP) ---- */
+/*
+ * Shared heaps: gives back what threads had cached that are gone without arn_close or the end of the thread:
+ * their process was killed.  Returns how many slots that were, or -errno.  0 on a native heap.
+ */
+ARN_API long arn_reap(struct arn_heap *heap);
+
+/* ---- Objects ---- */
 
 /*
  * Memory of at least size bytes, aligned to 16, a power-of-two size up to 4 GiB to itself.
  * arn_malloc(h, 0) gives a minimal object.  ENOMEM: heap full; E2BIG: above half the arena.
- * Lock-free but for a refill of a slab.  May be called from a signal handler; one on top of a refill gets
- * what caches and depot hold, else ENOMEM.
+ * Shared heaps: EPERM: a BPF program must run for this call, and may not be loaded; EUCLEAN: the heap's
+ * structures were overwritten.
+ * Lock-free but for a refill of a slab.  May be called from a signal handler.  Native heaps: one on top of
+ * a refill gets what caches and depot hold, else ENOMEM.  Shared heaps: not as the first call of a process
+ * that opened the heap (it loads programs: EAGAIN).
  */
 ARN_API void *arn_malloc(struct arn_heap *heap, size_t size);
 ARN_API void *arn_calloc(struct arn_heap *heap, size_t n, size_t size);
@@ -162,8 +174,7 @@ ARN_API void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size);
 ARN_API int arn_free(struct arn_heap *heap, void *ptr);
 /* Bytes usable at ptr, 0 if it is no object. */
 ARN_API size_t arn_usable_size(struct arn_heap *heap, const void *ptr);
-/* Checked heaps: what this thread allocates from now on carries tag.  0; -EAGAIN: no slot is free;
- * -ENOTSUP: a shared heap (BPF's arn_set_tag is for those). */
+/* Checked heaps: what this thread allocates from now on carries tag.  0; -EAGAIN: no slot is free. */
 ARN_API int arn_set_tag(struct arn_heap *heap, __u32 tag);
 /* Any n; returns how many were stored in out, errno says why fewer. */
 ARN_API size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);

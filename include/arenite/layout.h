@@ -58,6 +58,7 @@
 #define ARN_SLOTS_OFF  (ARN_ROOT_OFF + (64u << 10))
 #define ARN_SLOT_SHIFT 12
 #define ARN_SLOT_SIZE  (1u << ARN_SLOT_SHIFT)
+#define ARN_MAX_SLOTS  (1u << 14) /* CPUs and user threads */
 
 #define ARN_MIN_ARENA (24ULL << 20) /* root, tables and a few chunks of heap */
 #define ARN_MAX_ARENA (4ULL << 30)
@@ -149,20 +150,25 @@ struct arn_cache {
 	__u64 near_empty;
 	__u32 near_empty_n;
 	__u32 reserved0;
-	__u64 reserved1[2];
+	__u64 intent; /* a thread's exchange with a near stack: operation, tag before, magazine (intent.h) */
+	__u64 reserved1;
 };
 
-#define ARN_INTENT_LEVELS 8
-#define ARN_READER_WORDS  8
-#define ARN_QUARANTINE	  256
+#define ARN_READER_WORDS 8
+#define ARN_QUARANTINE	 256
+
+/* arn_slot.owner besides a thread's tgid << 32 | tid */
+#define ARN_OWNER_HELD 1ULL /* a BPF program claims or drains the slot, and will end */
+#define ARN_OWNER_DEAD 2ULL /* a drain was cut short: to be continued */
 
 struct arn_slot {
 	/* line 0: who owns it.  CPU slots are owned by their CPU. */
-	__u64 owner; /* 0: nobody; user threads: tgid << 32 | tid, init-namespace */
-	__u64 owner_start; /* start time of the owner, against reused ids */
-	__u64 reserved0[6];
-	/* line 1: {operation, magazine} before each depot exchange, one a nesting level.  Reserved. */
-	__u64 intent[ARN_INTENT_LEVELS];
+	__u64 owner; /* 0: nobody; user threads: tgid << 32 | tid, in the initial namespace */
+	__u64 owner_start; /* when that thread began, against reused ids */
+	__u64 owner_exec; /* how often it had called execve(): its heap does not outlive the next */
+	__u32 mapped; /* user threads: 1 once the slot has memory */
+	__u32 reserved0[9];
+	__u64 reserved3[8];
 	/* line 2: readers' epochs.  Reserved. */
 	__u64 reader[ARN_READER_WORDS];
 	/* line 3: checked heaps */
@@ -270,11 +276,13 @@ struct arn_root {
 	__u64 bad_ptr; /* the last refused pointer */
 	__u64 meta_mapped; /* kernel pages of state bytes and descriptors */
 	__u64 mark; /* who opens the heap writes here in BPF what it looks for in its mapping */
-	__u64 reserved4[5];
+	__u32 unmaps; /* counts before a chunk is unmapped: what a process knows to be mapped is then old */
+	__u32 reserved5;
+	__u64 reserved4[4];
 
 	__u8 class_small[72]; /* class of ceil(size / 16), size <= 1024 */
 	__u8 class_mid[128]; /* class of (size - 1) / 256, size <= 32768 */
-	__u8 reserved5[56];
+	__u8 reserved6[56];
 	__u8 bit_place[64]; /* place of a single bit b: bit_place[b * ARN_DE_BRUIJN >> 58] */
 	struct arn_class cls[ARN_CLASSES];
 	__u32 bins[ARN_BINS];

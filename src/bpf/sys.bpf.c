@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys.bpf.c - what user space has the kernel do: map the root, grow, trim, drain a CPU's slot.
+ * sys.bpf.c - what user space has the kernel do: map the root, grow, trim, drain a CPU's slot, and what its
+ * threads may not do themselves (thread_bpf.h).
  *
  * Embedded in libarenite and loaded against any arena on first need.
  */
 #include <linux/bpf.h>
 #include "arenite.bpf.h"
-#include "sys.h"
+#include "thread_bpf.h"
 
 char arn_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -72,4 +73,81 @@ int arn_sys_drain(void *ctx)
 	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++)
 		busy += arn__drain(cls) != 0;
 	return busy;
+}
+
+/* The slots of [c->slot, c->end) one after another, those that op is about. */
+static __s64 slots(struct arn_call *c)
+{
+	__u64 owner, me = bpf_get_current_pid_tgid();
+	__u32 op = c->op, from = c->slot, end = c->end, whole = c->whole;
+	__s64 n = arn_opaque(0ll);
+	int i, err;
+
+	bpf_for (i, 0, (int)ARN_MAX_SLOTS) {
+		__u32 slot = from + i;
+
+		if (slot >= end)
+			break;
+		owner = arn_load_relaxed(&arn_slot(ARN_HERE, slot)->owner);
+		if (op == ARN_OP_CLAIM) {
+			if (owner)
+				continue;
+			err = arn__slot_map(slot);
+			if (err)
+				return err;
+			if (arn__slot_claim(slot))
+				return slot;
+		} else if (op == ARN_OP_LEAVE) {
+			if (owner == me || (whole && owner >> 32 == me >> 32))
+				n += arn__slot_drain(slot, owner);
+		} else if (owner && arn__slot_dead(slot)) {
+			n += arn__slot_drain(slot, owner);
+		}
+	}
+	return op == ARN_OP_CLAIM ? -ARN_EAGAIN : n;
+}
+
+SEC("syscall")
+int arn_sys_thread(struct arn_call *c)
+{
+	__u32 slot = c->slot, cls = c->cls, tag;
+	__u64 a = c->a, b = c->b;
+	__s64 ret = -ARN_EINVAL;
+
+	arn_name_arena();
+	if (arn_root(ARN_HERE)->magic != ARN_MAGIC)
+		goto out;
+	switch (c->op) {
+	case ARN_OP_CLAIM:
+	case ARN_OP_LEAVE:
+	case ARN_OP_REAP:
+		ret = slots(c);
+		break;
+	case ARN_OP_REFILL:
+		if (arn_is_mine(slot))
+			ret = arn__refill(slot, cls);
+		break;
+	case ARN_OP_SPILL:
+		if (arn_is_mine(slot))
+			ret = arn__spill(slot, cls);
+		break;
+	case ARN_OP_ALLOC:
+		tag = arn_is_mine(slot) ? arn_slot(ARN_HERE, slot)->tag : 0;
+		ret = arn__thread_alloc(a, b, tag);
+		break;
+	case ARN_OP_FREE:
+		ret = arn__free(a);
+		if (ret)
+			c->cls = arn__why_not(a);
+		break;
+	case ARN_OP_GROW:
+		ret = arn__thread_grow(a);
+		break;
+	case ARN_OP_RECLAIM:
+		ret = arn__thread_reclaim(slot);
+		break;
+	}
+out:
+	c->ret = ret;
+	return 0;
 }

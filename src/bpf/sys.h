@@ -11,4 +11,27 @@ struct arn_sys_args {
 	__s64 ret;
 };
 
+/* What a user thread asks for (thread_bpf.h). */
+enum arn_thread_op {
+	ARN_OP_CLAIM, /* a slot of those from .slot to below .end -> the slot, or -EAGAIN */
+	ARN_OP_LEAVE, /* the caller's slots of those, whole: of its whole process -> how many were given back */
+	ARN_OP_REAP, /* those whose owners are gone -> how many were given back */
+	ARN_OP_REFILL, /* objects of .cls into the caller's .slot, whose cache it has claimed */
+	ARN_OP_SPILL, /* room for objects of .cls, likewise */
+	ARN_OP_ALLOC, /* an object of .a bytes at alignment .b, past .slot's caches -> its offset */
+	ARN_OP_FREE, /* the pointer .a; -EINVAL: .cls says why (enum arn_fail) */
+	ARN_OP_GROW, /* a chunk more, unless .a heap pages are free */
+	ARN_OP_RECLAIM, /* cached memory back to page runs */
+};
+
+struct arn_call {
+	__u32 op;
+	__u32 slot, end;
+	__u32 cls;
+	__u32 whole;
+	__u32 pad;
+	__u64 a, b;
+	__s64 ret;
+};
+
 #endif

@@ -167,8 +167,10 @@ static arn_inline __u32 arn_shrink_chunk(arn_base b, struct arn_root __arena *r,
 	if (!pg)
 		return 0;
 	chunk = pg >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
+	arn_add32_full(&r->unmaps, 1);
 	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_BUSY);
 	arn_chunk_unmap(b, r, chunk);
+	arn_add32_full(&r->unmaps, 1); /* who looked meanwhile looks again */
 	arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
 	arn_grow_from(r, chunk);
 	return ARN_CHUNK_PAGES;

@@ -186,12 +186,15 @@ static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, 
 static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 m;
+	__u32 m, i;
 
-	while (arn_may_loop && (m = arn_depot_pop(b, &c->near_full)))
+	/* (Bounded: in a corrupt heap they may be rings.) */
+	for (i = arn_opaque(0u); i < ARN_NEAR_MOST && arn_may_loop && (m = arn_depot_pop(b, &c->near_full)); i++)
 		arn_depot_give(b, r, cls, m, arn_mag_count(b, m));
-	while (arn_may_loop && (m = arn_depot_pop(b, &c->near_empty)))
+	for (i = arn_opaque(0u); i < ARN_NEAR_MOST && arn_may_loop && (m = arn_depot_pop(b, &c->near_empty)); i++)
 		arn_depot_give(b, r, cls, m, 0);
+	arn_store_relaxed(&c->near_n, 0);
+	arn_store_relaxed(&c->near_empty_n, 0);
 }
 
 /*
@@ -201,14 +204,16 @@ static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, 
 static arn_inline __u32 arn_depot_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 *slot)
 {
 	__u32 m, i, slots = arn_load_relaxed(&r->slots_used);
+	__u64 step;
 
 	if (slots > r->nslots)
 		slots = r->nslots;
 	for (i = arn_opaque(*slot); i < slots && arn_may_loop; i++) {
 		*slot = i;
-		m = arn_depot_pop(b, &arn_cache(b, i, cls)->near_full);
+		step = i < r->ncpus ? ARN_STACK_TAG_ONE : 0;
+		m = arn_stack_pop(b, &arn_cache(b, i, cls)->near_full, step);
 		if (!m)
-			m = arn_depot_pop(b, &arn_cache(b, i, cls)->near_empty);
+			m = arn_stack_pop(b, &arn_cache(b, i, cls)->near_empty, step);
 		if (m)
 			return m;
 	}

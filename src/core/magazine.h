@@ -18,7 +18,11 @@
  *
  * Each slot has two stacks of its own before the class's (near_full, near_empty), so that objects and
  * magazines stay with the CPU whose caches know them; they are stacks like the others, and whoever
- * reclaims memory empties them too.  near_n and near_empty_n only bound them, and may be off.
+ * reclaims memory empties them too.  near_n and near_empty_n only bound them, and may be off.  Near a
+ * thread's slot the tag counts what its owner does, and only that: a reclaimer takes the first magazine
+ * and leaves the tag.  Nobody but the owner pushes there, so a first magazine that was taken cannot come
+ * back under the same tag; and whether the owner, killed in the middle, still did its swap can be seen
+ * from the tag (intent.h).
  *
  * An exchange needs no memory.  A push that gives up after ARN_DEPOT_TRIES parks the magazine in the
  * slot; the next exchange tries again before it does anything else.
@@ -102,8 +106,8 @@ static arn_inline _Bool arn_depot_push(arn_base b, __u64 __arena *head, __u32 of
 	return 0;
 }
 
-/* Pops a magazine's offset, or 0. */
-static arn_inline __u32 arn_depot_pop(arn_base b, __u64 __arena *head)
+/* Pops a magazine's offset, or 0.  step: what the pop adds to the head's tag. */
+static arn_inline __u32 arn_stack_pop(arn_base b, __u64 __arena *head, __u64 step)
 {
 	__u64 old, new;
 	__u32 off, i;
@@ -113,13 +117,18 @@ static arn_inline __u32 arn_depot_pop(arn_base b, __u64 __arena *head)
 		off = (__u32)(old & ARN_STACK_IDX_MASK) << ARN_MAG_SHIFT;
 		if (!off)
 			return 0;
-		new = ((old & ~ARN_STACK_IDX_MASK) + ARN_STACK_TAG_ONE) |
+		new = ((old & ~ARN_STACK_IDX_MASK) + step) |
 		      (arn_load_relaxed(&arn_mag(b, off)->next) & ARN_STACK_IDX_MASK);
 		if (arn_cas64_full(head, old, new) == old)
 			return off;
 	}
 	arn_inc64_relaxed(&arn_root(b)->fail[ARN_FAIL_POP]);
 	return 0;
+}
+
+static arn_inline __u32 arn_depot_pop(arn_base b, __u64 __arena *head)
+{
+	return arn_stack_pop(b, head, ARN_STACK_TAG_ONE);
 }
 
 static arn_inline _Bool arn_depot_has(__u64 __arena *head)

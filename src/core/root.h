@@ -18,7 +18,6 @@ struct arn_geometry {
 	__u32 flags;
 };
 
-#define ARN_MAX_SLOTS (1u << 14) /* CPUs and user threads */
 #define ARN_ROUND_UP(x, to) (((x) + (to) - 1) / (to) * (to))
 
 /* Bytes from ARN_ROOT_OFF that are mapped before the first chunk: root, directory, CPU slots. */
@@ -81,6 +80,7 @@ static inline int arn_root_init(arn_base b, const struct arn_geometry *g)
 	r->sys_page_shift = g->sys_page_shift;
 	r->meta_pages = arn_root_bytes(g) >> g->sys_page_shift;
 	r->grow_chunk = at.first;
+	r->unmaps = 1;
 	arn_classes_init(r);
 	arn_xchg64_full(&r->magic, ARN_MAGIC);
 	return 0;

@@ -13,10 +13,11 @@
 
 #include "port.h"
 
-#define ARN_SMALL_MAX 1024u
-#define ARN_MAG_BYTES 32768u /* a magazine caches at most this much, but at least one object */
-#define ARN_NEAR_BYTES 524288u /* a slot keeps at most this much of a class's depot near */
-#define ARN_NEAR_MAGS  40u
+#define ARN_SMALL_MAX	   1024u
+#define ARN_MAG_BYTES	   32768u /* a magazine caches at most this much, but at least one object */
+#define ARN_NEAR_BYTES	   524288u /* a slot keeps at most this much of a class's depot near */
+#define ARN_NEAR_MAGS	   40u
+#define ARN_NEAR_MOST	   256u /* more than there can be, whatever interrupts */
 #define ARN_SLAB_MAX_PAGES 16u
 
 static arn_inline __u32 arn_class_size(__u32 cls)

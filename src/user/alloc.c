@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * alloc.c - allocation calls of user threads (native heaps).
+ * alloc.c - allocation calls of user threads: those of native heaps, and the way to shared ones (shared.c).
  *
  * The same steps as the BPF side's (api_bpf.h), except that the heap grows by itself before cached
- * memory is reclaimed.
+ * memory is reclaimed.  A claim in arn_claimed is on a native heap, so its hits do not ask.
  */
 #include <string.h>
-#include "internal.h"
+#include "shared.h"
 #include "../core/bulk.h"
 #include "../core/checked.h"
 
 #define GROW_TRIES (ARN_MAX_CHUNKS + 64)
-
-/* Whether the calling process may use the heap: 0, or errno. */
-static int refused(struct arn_heap *heap)
-{
-	int err = arn_alive(heap);
-
-	if (err)
-		return err;
-	if (!heap->native)
-		return arn_error(ENOTSUP,
-				 "heap: user threads allocate from native heaps only: allocate in a BPF program");
-	return 0;
-}
 
 static void reclaim(struct arn_heap *heap, __u32 slot)
 {
@@ -90,8 +77,7 @@ static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, _
 	return 0;
 }
 
-/* Whether an object can be had at all; says why not. */
-static bool possible(struct arn_heap *heap, size_t size, size_t align)
+bool arn_possible(struct arn_heap *heap, size_t size, size_t align)
 {
 	struct arn_root *r = arn_root(heap->base);
 
@@ -113,7 +99,7 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 	size_t block = size;
 	_Bool bypass = 0;
 
-	if (refused(heap) || (cls >= ARN_CLASSES && !possible(heap, size, align)))
+	if (arn_alive(heap) || (cls >= ARN_CLASSES && !arn_possible(heap, size, align)))
 		return NULL;
 	slot = arn_my_slot(heap);
 	if (arn_is_checked(r)) {
@@ -165,7 +151,9 @@ static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t
 	__u32 cls = ARN_CLASSES, at;
 	bool mine = arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at);
 
-	if (size <= ARN_MAX_CLASSED && (mine || !refused(heap)))
+	if (!heap->native)
+		return arn_shared_aligned(heap, size, 1);
+	if (size <= ARN_MAX_CLASSED && (mine || !arn_alive(heap)))
 		cls = arn_class_of(arn_root(heap->base), size);
 	if (arn_likely(mine && cls < ARN_CLASSES))
 		return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
@@ -174,11 +162,11 @@ static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t
 
 void *arn_malloc(struct arn_heap *heap, size_t size)
 {
-	__u32 cls, at;
+	__u64 claim = arn_load_relaxed(&arn_claimed) ^ heap->id;
+	__u32 cls, at = (__u32)claim;
 
-	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)) ||
-	    arn_unlikely(size > ARN_SMALL_MAX))
-		return malloc_rest(heap, size);
+	if (arn_unlikely(claim >> 27 != 0) || arn_unlikely(size > ARN_SMALL_MAX))
+		return claim >> 27 == 1 ? arn_shared_malloc(heap, size, at) : malloc_rest(heap, size);
 	cls = arn_root(heap->base)->class_small[(size + 15) >> 4];
 	return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
 }
@@ -187,13 +175,15 @@ void *arn_aligned_alloc(struct arn_heap *heap, size_t align, size_t size)
 {
 	__u32 cls;
 
-	if (refused(heap))
+	if (arn_alive(heap))
 		return NULL;
 	if (!align || align & (align - 1)) {
 		arn_inc64_relaxed(&arn_root(heap->base)->fail[ARN_FAIL_SIZE]);
 		arn_error(EINVAL, "alignment %zu: not a power of two", align);
 		return NULL;
 	}
+	if (!heap->native)
+		return arn_shared_aligned(heap, size, align);
 	cls = arn_class_aligned(arn_root(heap->base), size, align);
 	return alloc_rest(heap, cls, size, align);
 }
@@ -204,14 +194,16 @@ void *arn_calloc(struct arn_heap *heap, size_t n, size_t size)
 	void *p;
 
 	if (__builtin_mul_overflow(n, size, &bytes)) {
-		if (refused(heap))
+		if (arn_alive(heap))
 			return NULL;
 		arn_inc64_relaxed(&arn_root(heap->base)->fail[ARN_FAIL_SIZE]);
 		arn_error(E2BIG, "calloc of %zu times %zu bytes: overflows", n, size);
 		return NULL;
 	}
 	p = arn_malloc(heap, bytes);
-	return p ? memset(p, 0, bytes) : NULL;
+	if (!p || (!heap->native && !arn_shared_mapped(heap, p, bytes)))
+		return NULL;
+	return memset(p, 0, bytes);
 }
 
 /* A free of what is none: says why. */
@@ -238,9 +230,11 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 	__u32 slot, off, st, why, cls;
 	int err;
 
+	if (!heap->native)
+		return arn_shared_free_rest(heap, ptr);
 	if (!ptr)
 		return 0;
-	err = refused(heap);
+	err = arn_alive(heap);
 	if (err)
 		return err;
 	slot = arn_my_slot(heap);
@@ -280,10 +274,11 @@ int arn_free(struct arn_heap *heap, void *ptr)
 	struct arn_cache *c;
 	__u64 granule;
 	__u8 *state;
-	__u32 st, top, at;
+	__u64 claim = arn_load_relaxed(&arn_claimed) ^ heap->id;
+	__u32 st, top, at = (__u32)claim;
 
-	if (arn_unlikely(!arn_claim_of(arn_load_relaxed(&arn_claimed), heap, &at)))
-		return free_rest(heap, (__u64)ptr);
+	if (arn_unlikely(claim >> 27 != 0))
+		return claim >> 27 == 1 ? arn_shared_free(heap, (__u64)ptr, at) : free_rest(heap, (__u64)ptr);
 	/* As arn_object: rotated, a misaligned pointer is a granule beyond any heap, as one from elsewhere is. */
 	granule = ((__u64)ptr - heap->first) >> ARN_GRANULE_SHIFT | ((__u64)ptr - heap->first)
 									    << (64 - ARN_GRANULE_SHIFT);
@@ -312,8 +307,10 @@ size_t arn_usable_size(struct arn_heap *heap, const void *ptr)
 	struct arn_root *r = arn_root(heap->base);
 	__u32 off, st, why;
 
-	if (refused(heap))
+	if (arn_alive(heap))
 		return 0;
+	if (!heap->native)
+		return arn_shared_usable(heap, ptr);
 	off = arn_object(heap->base, r, (__u64)ptr, &st, &why);
 	if (st && arn_is_checked(r))
 		return arn_trailer(heap->base, off, arn_block(heap->base, r, st - 1, off))->size;
@@ -333,7 +330,7 @@ void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size)
 		return arn_malloc(heap, size);
 	have = arn_usable_size(heap, ptr);
 	if (!have) {
-		if (!refused(heap))
+		if (!arn_alive(heap))
 			arn_error(EINVAL, "realloc of %p: not an allocated object of this heap", ptr);
 		return NULL;
 	}
@@ -342,19 +339,22 @@ void *arn_realloc(struct arn_heap *heap, void *ptr, size_t size)
 	p = arn_malloc(heap, size);
 	if (!p)
 		return NULL;
-	memcpy(p, ptr, size < have ? size : have);
+	have = size < have ? size : have;
+	if (!heap->native && (!arn_shared_mapped(heap, p, have) || !arn_shared_mapped(heap, ptr, have)))
+		return NULL;
+	memcpy(p, ptr, have);
 	arn_free(heap, ptr);
 	return p;
 }
 
 int arn_set_tag(struct arn_heap *heap, __u32 tag)
 {
-	int err = refused(heap);
+	int err = arn_alive(heap);
 	__u32 slot;
 
 	if (err)
 		return err;
-	slot = arn_my_slot(heap);
+	slot = arn_claim_slot(heap);
 	if (slot == ARN_NO_SLOT)
 		return -EAGAIN;
 	arn_slot(heap->base, slot)->tag = tag;
@@ -367,7 +367,9 @@ size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out)
 	__u32 cls = ARN_CLASSES, slot, got;
 	size_t done = 0;
 
-	if (refused(heap))
+	if (!heap->native)
+		return arn_shared_malloc_bulk(heap, size, n, out);
+	if (arn_alive(heap))
 		return 0;
 	slot = arn_my_slot(heap);
 	if (size <= ARN_MAX_CLASSED)
@@ -393,10 +395,12 @@ long arn_free_bulk(struct arn_heap *heap, void **ptrs, size_t n)
 	struct arn_root *r = arn_root(heap->base);
 	size_t at = 0, freed = 0;
 	__u32 slot, got;
-	int err = refused(heap);
+	int err = arn_alive(heap);
 
 	if (err)
 		return err;
+	if (!heap->native)
+		return arn_shared_free_bulk(heap, ptrs, n);
 	slot = arn_my_slot(heap);
 	while (at < n) {
 		got = 0;

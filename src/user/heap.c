@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "internal.h"
+#include "shared.h"
 #include "../core/root.h"
 
 #define DEFAULT_BYTES (256ULL << 20)
@@ -49,7 +49,7 @@ static struct arn_heap *heap_new(void)
 	struct arn_heap *h = calloc(1, sizeof(*h));
 
 	if (h)
-		h->map_fd = -1;
+		h->map_fd = h->thread_fd = -1;
 	else
 		arn_error(ENOMEM, "heap: no memory for its handle");
 	return h;
@@ -65,22 +65,9 @@ static void heap_drop(struct arn_heap *h)
 		munmap(h->base, h->bytes);
 	if (h->map_fd >= 0)
 		close(h->map_fd);
+	arn_shared_close(h);
 	free(h);
 	errno = err;
-}
-
-/* Reads a word, without touching a page that is not there (that is a fault).  False: it is not. */
-static bool peek(const void *at, __u64 *word)
-{
-	int fds[2];
-	bool ok;
-
-	if (pipe(fds))
-		return false;
-	ok = write(fds[1], at, sizeof(*word)) == sizeof(*word) && read(fds[0], word, sizeof(*word)) == sizeof(*word);
-	close(fds[0]);
-	close(fds[1]);
-	return ok;
 }
 
 /*
@@ -97,7 +84,7 @@ static int lent_is_ours(struct arn_heap *h)
 		err = arn_sys_mark_root(h, ++mark);
 		if (err)
 			return err;
-		if (peek(h->base + ARN_ROOT_OFF + offsetof(struct arn_root, mark), &seen) && seen == mark)
+		if (arn_peek(h->base + ARN_ROOT_OFF + offsetof(struct arn_root, mark), &seen) && seen == mark)
 			return 0;
 	}
 	return arn_error(EEXIST, "arena at %p: this process has something else there", (void *)h->base);
@@ -224,7 +211,7 @@ static struct arn_heap *create_shared(const struct arn_options *o)
 			  (unsigned long long)o->bytes, strerror(errno));
 		goto fail;
 	}
-	if (map_arena(h) || root_make(h, o))
+	if (map_arena(h) || root_make(h, o) || arn_shared_open(h))
 		goto fail;
 	arn_heap_register(h);
 	return h;
@@ -249,7 +236,7 @@ static int root_mapped(struct arn_heap *h)
 
 	if (h->lent)
 		return lent_is_ours(h);
-	return peek(h->base + ARN_ROOT_OFF, &word) ? 0 : -ENOENT;
+	return arn_peek(h->base + ARN_ROOT_OFF, &word) ? 0 : -ENOENT;
 }
 
 struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts)
@@ -283,6 +270,8 @@ struct arn_heap *arn_open_fd(int fd, __u32 flags, const struct arn_options *opts
 			  (void *)h->base, wrong);
 		goto fail;
 	}
+	if (arn_shared_open(h))
+		goto fail;
 	if (h->lent)
 		madvise(h->base, h->bytes, MADV_DONTFORK);
 	arn_heap_register(h);
@@ -334,6 +323,8 @@ void arn_close(struct arn_heap *heap)
 {
 	if (!heap)
 		return;
+	if (!heap->gone)
+		arn_leave_all(heap);
 	arn_heap_unregister(heap);
 	if (heap->gone)
 		heap->base = NULL; /* the mapping did not come along */
@@ -378,6 +369,7 @@ long long arn_trim(struct arn_heap *heap)
 	err = arn_sys_drain_cpus(heap);
 	if (err)
 		return err;
+	arn_shared_drain(heap);
 	pages = arn_sys_trim_pages(heap);
 	return pages < 0 ? pages : pages << ARN_PAGE_SHIFT;
 }

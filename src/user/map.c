@@ -5,7 +5,9 @@
  * At a free 4 GiB slot from 0x7e8000000000 up: clear of the shadows of ASan and TSan, and a process
  * may hold many.  Never fork into a child: it could unmap pages under the kernel's feet.
  */
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "internal.h"
 
 #define ADDR_SLOTS ((ARN_ADDR_END - ARN_ADDR_FIRST) / ARN_ADDR_STEP)
@@ -68,6 +70,20 @@ __u64 arn_addr_free(void)
 		}
 	}
 	return 0;
+}
+
+bool arn_peek(const void *at, __u64 *word)
+{
+	int fds[2], err = errno;
+	bool ok;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return false;
+	ok = write(fds[1], at, sizeof(*word)) == sizeof(*word) && read(fds[0], word, sizeof(*word)) == sizeof(*word);
+	close(fds[0]);
+	close(fds[1]);
+	errno = err;
+	return ok;
 }
 
 int arn_map_at(int fd, __u64 addr, __u64 bytes)

@@ -5,6 +5,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 #include "internal.h"
@@ -23,7 +24,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-int arn_sys_load(struct arn_heap *heap)
+static int load(struct arn_heap *heap)
 {
 	libbpf_print_fn_t old;
 	struct arn_sys_bpf *s;
@@ -46,13 +47,43 @@ int arn_sys_load(struct arn_heap *heap)
 		return arn_error(-err, "heap: the growth programs do not load on this kernel: %s", strerror(-err));
 	}
 	heap->sys = s;
+	arn_store_relaxed(&heap->thread_fd, bpf_program__fd(s->progs.arn_sys_thread));
 	return 0;
+}
+
+int arn_sys_load(struct arn_heap *heap)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static __thread bool loading;
+	int err;
+
+	if (loading)
+		return arn_error(EAGAIN, "heap: a signal handler on top of its first call, which loads programs");
+	loading = true;
+	pthread_mutex_lock(&lock);
+	err = load(heap);
+	pthread_mutex_unlock(&lock);
+	loading = false;
+	return err;
 }
 
 void arn_sys_close(struct arn_heap *heap)
 {
 	arn_sys_bpf__destroy(heap->sys);
 	heap->sys = NULL;
+	heap->thread_fd = -1;
+}
+
+long long arn_sys_call(struct arn_heap *heap, struct arn_call *call)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = call, .ctx_size_in = sizeof(*call));
+	int fd = arn_load_relaxed(&heap->thread_fd), err = fd < 0 ? arn_sys_load(heap) : 0;
+
+	if (err)
+		return err;
+	if (bpf_prog_test_run_opts(fd < 0 ? arn_load_relaxed(&heap->thread_fd) : fd, &opts))
+		return arn_error(errno, "heap: running arn_sys_thread failed: %s", strerror(errno));
+	return call->ret;
 }
 
 static long long run(struct arn_heap *heap, struct bpf_program *prog, struct arn_sys_args *args)

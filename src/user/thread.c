@@ -5,6 +5,9 @@
  * A thread claims a slot of a heap at its first call and gives it back, drained, when it exits.  A
  * claim is good while the heap's id is: ids are never used twice, so a claim on a closed heap is
  * dead weight and nothing more.  Threads beyond the slots work without a cache.
+ *
+ * Slots of a shared heap change hands in the kernel (thread_bpf.h).  What a process leaves behind that did
+ * not close its heap, arn_reap gives back.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,10 +15,12 @@
 #include <unistd.h>
 #include "internal.h"
 #include "../core/checked.h"
+#include "../bpf/sys.h"
 
-#define CLAIMS	16 /* heaps in which one thread may hold a slot */
-#define PENDING (~0ULL) /* a claim that is being made; no heap has this id */
-#define ID_STEP (1ULL << ARN_CLAIM_BITS)
+#define CLAIMS	  16 /* heaps in which one thread may hold a slot */
+#define PENDING	  (~0ULL) /* a claim that is being made; no heap has this id */
+#define ID_STEP	  (1ULL << ARN_CLAIM_BITS)
+#define ASK_EVERY 256 /* calls without a slot of a shared heap until it is asked for again */
 
 __thread __u32 arn_pins __attribute__((tls_model("initial-exec")));
 __thread __u64 arn_claimed __attribute__((tls_model("initial-exec")));
@@ -40,6 +45,15 @@ void arn_relax(__u32 i)
 	}
 }
 
+static void forget_claims(void)
+{
+	int i;
+
+	for (i = 0; i < CLAIMS; i++)
+		claims[i] = 0;
+	arn_claimed = 0;
+}
+
 static void drain(struct arn_heap *heap, __u32 slot)
 {
 	__u32 cls;
@@ -52,6 +66,30 @@ static void drain(struct arn_heap *heap, __u32 slot)
 	}
 }
 
+/* The threads of [slot, end) give their slots back: this one's, or (whole) all of the process. */
+static void leave(struct arn_heap *heap, __u32 slot, __u32 end, bool whole)
+{
+	struct arn_call c = { .op = ARN_OP_LEAVE, .slot = slot, .end = end, .whole = whole };
+
+	arn_sys_call(heap, &c);
+}
+
+static void give_back(struct arn_heap *heap, __u32 slot)
+{
+	if (!heap->native) {
+		leave(heap, slot, slot + 1, false);
+		return;
+	}
+	drain(heap, slot);
+	arn_xchg64_full(&arn_slot(heap->base, slot)->owner, 0);
+}
+
+void arn_leave_all(struct arn_heap *heap)
+{
+	if (heap->thread_fd >= 0)
+		leave(heap, heap->k->ncpus, heap->k->nslots, true);
+}
+
 static void thread_exit(void *unused)
 {
 	struct arn_heap *h;
@@ -62,16 +100,21 @@ static void thread_exit(void *unused)
 	pthread_mutex_lock(&lock);
 	for (h = heaps; h; h = h->next) {
 		for (i = 0; i < CLAIMS; i++) {
-			if (!arn_claim_of(claims[i], h, &at))
-				continue;
-			drain(h, ARN_CLAIM_SLOT(at));
-			arn_xchg64_full(&arn_slot(h->base, ARN_CLAIM_SLOT(at))->owner, 0);
+			if (arn_claim_of_any(claims[i], h, &at))
+				give_back(h, ARN_CLAIM_SLOT(at));
 		}
 	}
-	for (i = 0; i < CLAIMS; i++)
-		claims[i] = 0;
-	arn_claimed = 0;
+	forget_claims();
 	pthread_mutex_unlock(&lock);
+}
+
+/* The thread that ends the process: nothing but the other threads' slots is left for arn_reap. */
+static __attribute__((destructor)) void process_exit(void)
+{
+	if (!pthread_mutex_trylock(&lock)) {
+		pthread_mutex_unlock(&lock);
+		thread_exit(NULL);
+	}
 }
 
 static void before_fork(void)
@@ -88,16 +131,13 @@ static void after_fork(void)
 static void in_child(void)
 {
 	struct arn_heap *h;
-	int i;
 
 	for (h = heaps; h; h = h->next) {
 		h->gone = true;
 		h->id = next_id;
 		next_id += ID_STEP;
 	}
-	for (i = 0; i < CLAIMS; i++)
-		claims[i] = 0;
-	arn_claimed = 0;
+	forget_claims();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -159,7 +199,7 @@ static bool forget_closed(void)
 	if (pthread_mutex_trylock(&lock)) /* this may be a signal handler */
 		return false;
 	for (i = 0; i < CLAIMS; i++) {
-		for (h = heaps; h && !arn_claim_of(claims[i], h, &off); h = h->next)
+		for (h = heaps; h && !arn_claim_of_any(claims[i], h, &off); h = h->next)
 			;
 		if (!h && claims[i] != PENDING) {
 			arn_store_relaxed(&claims[i], 0);
@@ -176,7 +216,7 @@ static __u64 *find_claim(const struct arn_heap *heap)
 	int i;
 
 	for (i = 0; i < CLAIMS; i++)
-		if (arn_claim_of(arn_load_relaxed(&claims[i]), heap, &off))
+		if (arn_claim_of_any(arn_load_relaxed(&claims[i]), heap, &off))
 			return &claims[i];
 	return NULL;
 }
@@ -194,11 +234,34 @@ static __u64 *reserve_claim(void)
 	return NULL;
 }
 
+/* Likewise of a shared heap.  While there is none, not every call asks. */
+static __u32 own_shared_slot(struct arn_heap *heap)
+{
+	static __thread __u32 asked;
+	struct arn_call c = { .op = ARN_OP_CLAIM, .slot = heap->k->ncpus, .end = heap->k->nslots };
+	long long slot;
+
+	if (asked++ % ASK_EVERY)
+		return ARN_NO_SLOT;
+	slot = arn_sys_call(heap, &c);
+	if (slot == -EAGAIN && arn_reap(heap) > 0)
+		slot = arn_sys_call(heap, &c);
+	if (slot < heap->k->ncpus || slot >= heap->k->nslots)
+		return ARN_NO_SLOT;
+	asked = 0;
+	arn_shared_begin(heap, (__u32)slot);
+	return (__u32)slot;
+}
+
 /* An unowned slot of the heap, now this thread's, or ARN_NO_SLOT. */
 static __u32 own_slot(struct arn_heap *heap)
 {
 	struct arn_root *r = arn_root(heap->base);
-	__u64 me = (__u64)getpid() << 32 | (__u32)syscall(SYS_gettid);
+	__u64 me;
+
+	if (!heap->native)
+		return own_shared_slot(heap);
+	me = (__u64)getpid() << 32 | (__u32)syscall(SYS_gettid);
 	__u32 slot, used;
 
 	for (slot = r->ncpus; slot < r->nslots; slot++)
@@ -217,7 +280,7 @@ static __u32 own_slot(struct arn_heap *heap)
 __u32 arn_claim_slot(struct arn_heap *heap)
 {
 	__u64 *c = find_claim(heap), *mine;
-	__u32 slot;
+	__u32 slot, kind = heap->native ? 0 : ARN_CLAIM_SHARED;
 
 	if (!c) {
 		mine = reserve_claim();
@@ -227,10 +290,10 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 		/* (A handler that claims one just after this look makes a second claim: both are given back.) */
 		c = find_claim(heap);
 		if (slot != ARN_NO_SLOT && c) {
-			arn_xchg64_full(&arn_slot(heap->base, slot)->owner, 0);
+			give_back(heap, slot);
 			slot = ARN_NO_SLOT;
 		}
-		arn_store_relaxed(mine, slot == ARN_NO_SLOT ? 0 : heap->id | ARN_CLAIM_AT(slot));
+		arn_store_relaxed(mine, slot == ARN_NO_SLOT ? 0 : heap->id | ARN_CLAIM_AT(slot) | kind);
 		if (slot != ARN_NO_SLOT) {
 			pthread_setspecific(key, claims);
 			c = mine;
@@ -239,7 +302,19 @@ __u32 arn_claim_slot(struct arn_heap *heap)
 			return ARN_NO_SLOT; /* asked again next time: somebody may have left */
 	}
 	arn_store_relaxed(&arn_claimed, arn_load_relaxed(c));
-	return ARN_CLAIM_SLOT((__u32)(arn_load_relaxed(c) & (ID_STEP - 1)));
+	return ARN_CLAIM_SLOT((__u32)(arn_load_relaxed(c) & (ARN_CLAIM_SHARED - 1)));
+}
+
+long arn_reap(struct arn_heap *heap)
+{
+	struct arn_call c = { .op = ARN_OP_REAP };
+	int err = arn_alive(heap);
+
+	if (err || heap->native)
+		return err;
+	c.slot = heap->k->ncpus;
+	c.end = heap->k->nslots;
+	return (long)arn_sys_call(heap, &c);
 }
 
 /* Slots that nobody owns keep nothing; this is for those whose owner was killed by its process. */

@@ -5,7 +5,7 @@
 
 BT		:= $(B)/bpftest
 BT_TESTS	:= verifier basics bulk refuse exhaust grow contexts structops share adopt globals interrupt \
-		   parallel checked features anycontext
+		   parallel checked features anycontext user
 BT_OBJS		:= ops pack churn contexts globals verifier bare features anycontext
 BT_BPF_CFLAGS	:= -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -Itests/bpf -I/usr/include/$(ARCH)
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -Itests/bpf -I$(BT) $(CFLAGS) \
