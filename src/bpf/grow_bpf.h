@@ -46,14 +46,12 @@ __weak int arn__chunk_drop(void)
 }
 
 /* One chunk more: 0, or why not. */
-__weak int arn__grow(void)
+static arn_inline int arn_grow_one(struct arn_root __arena *r)
 {
-	struct arn_root __arena *r = arn_root(ARN_HERE);
 	struct arn_grow g;
 	int err;
 	__u32 i;
 
-	arn_name_arena();
 	arn_grow_start(r, &g);
 	for (i = arn_opaque(0u); i < ARN_GROW_TURNS && arn_may_loop; i++) {
 		err = g.chunk < arn_end_chunk(r) ? arn__chunk_add(g.chunk) : -ARN_EEXIST;
@@ -66,6 +64,12 @@ __weak int arn__grow(void)
 			return err;
 	}
 	return -ARN_EAGAIN;
+}
+
+__weak int arn__grow(void)
+{
+	arn_name_arena();
+	return arn_grow_one(arn_root(ARN_HERE));
 }
 
 /* bpf_for, because 4096 chunks outlast may_goto's 250 ms. */
