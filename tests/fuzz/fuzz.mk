@@ -20,7 +20,7 @@ $(FUZZERS:%=$(B)/fuzz/%): $(B)/fuzz/%: tests/fuzz/%_fuzz.c $(wildcard tests/fuzz
 # A test: first the inputs that once found something, then a bounded search from them.  (libFuzzer's own
 # exit code for a failure is 77, which is a skip here.)
 $(FUZZERS:%=$(B)/fuzz/check-%): $(B)/fuzz/check-%: $(B)/fuzz/% tests/fuzz/fuzz.mk
-	@printf '%s\n' '#!/bin/sh' 'rm -rf $(B)/fuzz/new-$* && mkdir -p $(B)/fuzz/new-$* && exec $(B)/fuzz/$* -seed=1 -runs=$(FUZZ_RUNS_$*) \
+	@printf '%s\n' '#!/bin/sh' 'rm -rf $(B)/fuzz/new-$* && mkdir -p $(B)/fuzz/new-$* && exec $(B)/fuzz/$* -seed=1 -runs=$(FUZZ_RUNS_$*) -max_total_time=60 \
 	-max_len=2048 -len_control=0 -timeout=60 -error_exitcode=1 -artifact_prefix=$(B)/fuzz/$*- -verbosity=0 -print_final_stats=1 \
 	$(B)/fuzz/new-$* tests/fuzz/corpus/$*' > $@
 	@chmod +x $@
