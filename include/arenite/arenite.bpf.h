@@ -63,12 +63,23 @@ int arn__free(__u64 ptr);
 __u64 arn__usable_size(__u64 ptr);
 __u64 arn__zero(__u64 ptr, __u64 bytes);
 __u64 arn__copy(__u64 to, __u64 from, __u64 bytes);
+int arn__ring_init(__u64 ring, __u32 size, __u32 kind);
+int arn__ring_put_spsc(__u64 ring, __u64 obj);
+int arn__ring_put_mpsc(__u64 ring, __u64 obj);
+__u64 arn__ring_get_spsc(__u64 ring);
+__u64 arn__ring_get_mpsc(__u64 ring);
+int arn__ring_put_bulk_spsc(__u64 ring, __u64 ptrs, __u32 least, __u32 n);
+int arn__ring_put_bulk_mpsc(__u64 ring, __u64 ptrs, __u32 least, __u32 n);
+int arn__ring_get_bulk_spsc(__u64 ring, __u64 out, __u32 least, __u32 n);
+int arn__ring_get_bulk_mpsc(__u64 ring, __u64 out, __u32 least, __u32 n);
+int arn__ring_skip(__u64 ring);
 
 /* A loop in the kernel has a bound (250 ms): the largest objects take several calls. */
 #define ARN_LONG_TURNS 32
 
 /* A hit in this CPU's cache stands in the program itself; ARN_NO_INLINE makes every call a call. */
 #include "../../src/bpf/inline_bpf.h"
+#include "../../src/bpf/ring_inline_bpf.h"
 
 /*
  * At least size bytes, aligned to 16, a power-of-two size to itself; NULL when the mapped memory is
@@ -164,6 +175,102 @@ int arn_reserve(__u64 bytes);
  * unmapped, -ENOENT: no heap.
  */
 int arn_trim(void);
+
+/*
+ * Pointer rings, in memory of the heap; arn_ring_address() and arn_ring_open() are how user space tells and
+ * learns where one lies.  _spsc: one producer at a time and one consumer at a time; an interrupt counts.
+ * _mpsc: any number of producers in any context, also on top of each other.  Either end may be BPF or user
+ * space.  size: a power of two up to 65,536, and as many objects fit.  NULL: another size, or no memory.
+ */
+static inline __attribute__((always_inline)) struct arn_ring __arena *arn_ring_create_spsc(__u32 size)
+{
+	return (struct arn_ring __arena *)arn_ring_create_inline(size, ARN_RING_SPSC);
+}
+
+static inline __attribute__((always_inline)) struct arn_ring __arena *arn_ring_create_mpsc(__u32 size)
+{
+	return (struct arn_ring __arena *)arn_ring_create_inline(size, ARN_RING_MPSC);
+}
+
+/* Frees the ring, which nobody uses any more; objects still in it are not.  0, or -EINVAL: it is none. */
+static inline __attribute__((always_inline)) int arn_ring_destroy(struct arn_ring __arena *ring)
+{
+	return arn_ring_destroy_inline((__u64)ring);
+}
+
+/*
+ * 1; 0: full; -EINVAL: no ring of this kind, or obj is not an address in the arena that is aligned to 16.
+ * The consumer sees what was written to the object before.  _spsc: wait-free; -EUCLEAN: the ring is corrupt.
+ * _mpsc: lock-free; -EAGAIN: 64 times another producer was first, or arn_ring_skip overtook the call.
+ */
+static inline __attribute__((always_inline)) int arn_ring_enqueue_spsc(struct arn_ring __arena *ring, void __arena *obj)
+{
+	return arn_ring_put_spsc_inline((__u64)ring, (__u64)obj);
+}
+
+static inline __attribute__((always_inline)) int arn_ring_enqueue_mpsc(struct arn_ring __arena *ring, void __arena *obj)
+{
+	return arn_ring_put_mpsc_inline((__u64)ring, (__u64)obj);
+}
+
+/* The oldest object, or NULL: empty (or no ring of this kind; or corrupt).  Wait-free. */
+static inline __attribute__((always_inline)) void __arena *arn_ring_dequeue_spsc(struct arn_ring __arena *ring)
+{
+	return (void __arena *)arn_ring_get_spsc_inline((__u64)ring);
+}
+
+static inline __attribute__((always_inline)) void __arena *arn_ring_dequeue_mpsc(struct arn_ring __arena *ring)
+{
+	return (void __arena *)arn_ring_get_mpsc_inline((__u64)ring);
+}
+
+/*
+ * Many at once, in order: at most n objects and at least so many, or none.  least = n: all; least = 1: as
+ * many as fit, or are there.  ptrs and out are arrays of __u64 in arena memory, as in arn_malloc_bulk.
+ * Returns how many, 0, or an error as above and then none: -EINVAL if any is no such address.  _mpsc: others'
+ * objects do not come between; fewer than least only if arn_ring_skip overtook the call (the first so many are
+ * in the ring then), or, dequeued, if the whole ring is full of skipped places.
+ */
+static inline __attribute__((always_inline)) int arn_ring_enqueue_bulk_spsc(struct arn_ring __arena *ring, __u64 ptrs,
+									    __u32 least, __u32 n)
+{
+	return arn__ring_put_bulk_spsc((__u64)ring, ptrs, least, n);
+}
+
+static inline __attribute__((always_inline)) int arn_ring_enqueue_bulk_mpsc(struct arn_ring __arena *ring, __u64 ptrs,
+									    __u32 least, __u32 n)
+{
+	return arn__ring_put_bulk_mpsc((__u64)ring, ptrs, least, n);
+}
+
+static inline __attribute__((always_inline)) int arn_ring_dequeue_bulk_spsc(struct arn_ring __arena *ring, __u64 out,
+									    __u32 least, __u32 n)
+{
+	return arn__ring_get_bulk_spsc((__u64)ring, out, least, n);
+}
+
+static inline __attribute__((always_inline)) int arn_ring_dequeue_bulk_mpsc(struct arn_ring __arena *ring, __u64 out,
+									    __u32 least, __u32 n)
+{
+	return arn__ring_get_bulk_mpsc((__u64)ring, out, least, n);
+}
+
+/* Objects in the ring, as far as one can tell from outside; _mpsc: with places reserved and not filled. */
+static inline __attribute__((always_inline)) __u32 arn_ring_count(struct arn_ring __arena *ring)
+{
+	return arn_ring_count_inline((__u64)ring);
+}
+
+/*
+ * _mpsc: a producer that is killed (a user process), or sleeps, in the middle of a call leaves a place at which
+ * the consumer stops.  This has the consumer pass over such places up to the next object; a producer that
+ * wakes up later finds its call failed and still has its object.  Returns how many, or -EINVAL.
+ * For who sees arn_ring_count() above 0 and nothing to dequeue for longer than a producer may take.
+ */
+static inline __attribute__((always_inline)) int arn_ring_skip(struct arn_ring __arena *ring)
+{
+	return arn__ring_skip((__u64)ring);
+}
 
 #ifndef ARN_LINKED
 #include "../../src/bpf/api_bpf.h"

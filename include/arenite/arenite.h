@@ -181,6 +181,67 @@ ARN_API size_t arn_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, voi
 /* Returns how many were freed; -EINVAL only when none was and n > 0 (NULLs count as freed). */
 ARN_API long arn_free_bulk(struct arn_heap *heap, void **ptrs, size_t n);
 
+/* ---- Pointer rings: objects handed to another thread, process or BPF program ---- */
+
+/*
+ * A ring lies in the heap; a handle is this process's hold on it, and its calls may be made from any thread
+ * at once as far as the kind allows: _spsc one producer at a time and one consumer at a time, _mpsc any
+ * number of producers, one consumer at a time (a signal handler counts).  Either end may be a BPF program,
+ * or a thread of another process.
+ *
+ * size: a power of two up to 65,536 (EINVAL), and as many objects fit.  Other errors are those of
+ * arn_aligned_alloc, which the ring's memory comes from.
+ */
+struct arn_ring_handle;
+ARN_API struct arn_ring_handle *arn_ring_create_spsc(struct arn_heap *heap, __u32 size);
+ARN_API struct arn_ring_handle *arn_ring_create_mpsc(struct arn_heap *heap, __u32 size);
+
+/* The ring that BPF, another thread or another process made, by its address.  EINVAL: there is none. */
+ARN_API struct arn_ring_handle *arn_ring_open(struct arn_heap *heap, struct arn_ring *ring);
+
+/* Its address, good in BPF and in every process that has the heap open. */
+ARN_API struct arn_ring *arn_ring_address(const struct arn_ring_handle *ring);
+ARN_API __u32 arn_ring_size(const struct arn_ring_handle *ring);
+
+/* Gives back the handle; before arn_close.  destroy also frees the ring, which nobody uses any more; objects
+ * still in it are not freed. */
+ARN_API void arn_ring_close(struct arn_ring_handle *ring);
+ARN_API int arn_ring_destroy(struct arn_ring_handle *ring);
+
+/*
+ * 1; 0: full; -EINVAL: a ring of the other kind, or obj is not an address in the arena that is aligned to 16.
+ * The consumer sees what was written to the object before.  _spsc: wait-free; -EUCLEAN: the ring is corrupt.
+ * _mpsc: lock-free; -EAGAIN: 64 times another producer was first, or arn_ring_skip overtook the call.
+ */
+ARN_API int arn_ring_enqueue_spsc(struct arn_ring_handle *ring, void *obj);
+ARN_API int arn_ring_enqueue_mpsc(struct arn_ring_handle *ring, void *obj);
+
+/* The oldest object, or NULL: errno is EAGAIN if the ring is empty, EINVAL or EUCLEAN as above.  Wait-free. */
+ARN_API void *arn_ring_dequeue_spsc(struct arn_ring_handle *ring);
+ARN_API void *arn_ring_dequeue_mpsc(struct arn_ring_handle *ring);
+
+/*
+ * Many at once, in order: at most n objects and at least so many, or none.  least = n: all; least = 1: as
+ * many as fit, or are there.  Returns how many, 0, or an error as above and then none: -EINVAL if any is no
+ * such address.  _mpsc: others' objects do not come between; fewer than least only if arn_ring_skip overtook
+ * the call (the first so many are in the ring then), or, dequeued, if the whole ring is full of skipped places.
+ */
+ARN_API int arn_ring_enqueue_bulk_spsc(struct arn_ring_handle *ring, void **objs, __u32 least, __u32 n);
+ARN_API int arn_ring_enqueue_bulk_mpsc(struct arn_ring_handle *ring, void **objs, __u32 least, __u32 n);
+ARN_API int arn_ring_dequeue_bulk_spsc(struct arn_ring_handle *ring, void **out, __u32 least, __u32 n);
+ARN_API int arn_ring_dequeue_bulk_mpsc(struct arn_ring_handle *ring, void **out, __u32 least, __u32 n);
+
+/* Objects in the ring, as far as one can tell from outside; _mpsc: with places reserved and not filled. */
+ARN_API int arn_ring_count(const struct arn_ring_handle *ring);
+
+/*
+ * _mpsc: a producer that is killed, or sleeps, in the middle of a call leaves a place at which the consumer
+ * stops.  This has the consumer pass over such places up to the next object; a producer that wakes up later
+ * finds its call failed and still has its object.  Returns how many.  For who sees arn_ring_count() above 0
+ * and nothing to dequeue for longer than a producer may take; any thread or process may call it at any time.
+ */
+ARN_API int arn_ring_skip(struct arn_ring_handle *ring);
+
 #ifdef __cplusplus
 }
 #endif

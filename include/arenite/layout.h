@@ -77,6 +77,7 @@
 /* arn_root.flags */
 #define ARN_F_NATIVE  1u /* host memory only: grows by itself, no BPF */
 #define ARN_F_CHECKED 2u /* canaries, poison, quarantine, tags */
+#define ARN_F_TSO     4u /* the machine keeps loads in order, and stores (x86): BPF needs no atomics for that */
 
 /* Directory entry. */
 enum arn_chunk_state {
@@ -207,6 +208,31 @@ struct arn_depot {
 	__u64 pad2[4];
 };
 
+/*
+ * A pointer ring (core/ring.h): an object of the heap, aligned to ARN_RING_ALIGN, of this and after it
+ * mask + 1 slots, each a __u32.  Positions count on and wrap; a position's slot is position & mask.  The
+ * parts have two cache lines each: some machines fetch lines in pairs.
+ */
+#define ARN_RING_MAX   65536u /* slots */
+#define ARN_RING_ALIGN 128u
+#define ARN_RING_SPSC  0x43535053u
+#define ARN_RING_MPSC  0x4353504du
+
+struct arn_ring {
+	/* Written once, kind last. */
+	__u32 kind; /* ARN_RING_SPSC, ARN_RING_MPSC; else there is no ring here any more */
+	__u32 mask; /* slots - 1 */
+	__u64 pad0[15];
+	/* The producers'. */
+	__u32 tail; /* position of the next object to come */
+	__u32 head_seen; /* head as a producer saw it last */
+	__u64 pad1[15];
+	/* The consumer's. */
+	__u32 head; /* position of the next object to go */
+	__u32 tail_seen; /* spsc: tail as the consumer saw it last */
+	__u64 pad2[15];
+};
+
 #define ARN_DE_BRUIJN 0x03f79d71b4cb0a89ULL
 
 /* Why a call did not do what it was asked.  Described in stats.h, in this order. */
@@ -296,6 +322,7 @@ _Static_assert(sizeof(struct arn_mag) == 512, "a magazine's index is its offset 
 _Static_assert(sizeof(struct arn_cache) == 64, "a cache a line");
 _Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by shift");
 _Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
+_Static_assert(sizeof(struct arn_ring) == 3 * ARN_RING_ALIGN, "slots begin on lines of their own");
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");
 _Static_assert(ARN_FAIL_COUNT <= 16, "root.fail");
 #endif

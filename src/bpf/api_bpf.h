@@ -465,5 +465,6 @@ __weak __u64 arn__copy(__u64 to, __u64 from, __u64 bytes)
 
 #include "bulk_bpf.h"
 #include "grow_bpf.h"
+#include "ring_bpf.h"
 
 #endif

@@ -118,6 +118,8 @@ static arn_inline void arn_relax(__u32 i)
 #define arn_load_relaxed(p)	(*(volatile __typeof__(*(p)) *)(p))
 #define arn_store_relaxed(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 
+#define arn_load_consume32	arn_load_relaxed
+
 #define arn_cas32_full(p, o, n) __sync_val_compare_and_swap((__u32 __arena *)(p), (__u32)(o), (__u32)(n))
 #define arn_cas64_full(p, o, n) __sync_val_compare_and_swap((__u64 __arena *)(p), (__u64)(o), (__u64)(n))
 #define arn_xchg32_full(p, v)	__sync_lock_test_and_set((__u32 __arena *)(p), (__u32)(v))
@@ -125,6 +127,31 @@ static arn_inline void arn_relax(__u32 i)
 #define arn_add32_full(p, v)	__sync_fetch_and_add((__u32 __arena *)(p), (__u32)(v))
 #define arn_add64_full(p, v)	__sync_fetch_and_add((__u64 __arena *)(p), (__u64)(v))
 #define arn_inc64_relaxed(p)	((void)__sync_fetch_and_add((__u64 __arena *)(p), 1ULL))
+
+/*
+ * The bytecode does not know its machine, the root does.  A plain store or load is a release or an acquire
+ * on x86 only; elsewhere (arm64) a fetching atomic is, on the same word.
+ */
+static arn_inline __u32 arn_load_acquire32(struct arn_root __arena *r, __u32 __arena *p)
+{
+	__u32 v;
+
+	if (arn_unlikely(!(r->flags & ARN_F_TSO)))
+		return arn_cas32_full(p, 0, 0);
+	v = arn_load_relaxed(p);
+	arn_barrier_compiler();
+	return v;
+}
+
+static arn_inline void arn_store_release32(struct arn_root __arena *r, __u32 __arena *p, __u32 v)
+{
+	if (arn_unlikely(!(r->flags & ARN_F_TSO))) {
+		arn_xchg32_full(p, v);
+		return;
+	}
+	arn_barrier_compiler();
+	arn_store_relaxed(p, v);
+}
 
 /*
  * An or without a result is unordered on arm64, and with one the x86 JIT refuses it: before it, a
@@ -135,6 +162,8 @@ static arn_inline void arn_relax(__u32 i)
 		(void)arn_cas64_full(p, 0ULL, 0ULL);                                                                   \
 		(void)__sync_fetch_and_or((__u64 __arena *)(p), (__u64)(v));                                           \
 	} while (0)
+
+#define arn_prefetch_write(p, n) ((void)(p), (void)(n))
 
 /*
  * BPF has no bit-counting instructions, and halving by branches is 32 paths to the verifier: a

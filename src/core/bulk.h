@@ -10,12 +10,13 @@
 
 #include "heap.h"
 
+typedef __u64 __attribute__((may_alias)) arn_vec_word; /* the host's are pointers */
 #ifdef __bpf__
 typedef __u64 arn_vec;
-#define arn_vec_at(v, i) arn_ptr(ARN_HERE, __u64, (v) + (__u64)(i) * 8)
+#define arn_vec_at(v, i) arn_ptr(ARN_HERE, arn_vec_word, (v) + (__u64)(i) * 8)
 #else
 typedef void **arn_vec;
-#define arn_vec_at(v, i) ((__u64 *)(v) + (i))
+#define arn_vec_at(v, i) ((arn_vec_word *)(v) + (i))
 #endif
 #define arn_vec_get(v, i)    (*arn_vec_at(v, i))
 #define arn_vec_set(v, i, p) (*arn_vec_at(v, i) = (p))
@@ -50,7 +51,7 @@ static arn_inline __u32 arn_bulk_pop(arn_base b, struct arn_root __arena *r, __u
 	mag = arn_top_mag(top);
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= got && arn_may_loop; i += ARN_BULK_STEP) {
 		__u32 __arena *from = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n - ARN_BULK_STEP));
-		__u64 __arena *to = arn_vec_at(out, i);
+		arn_vec_word __arena *to = arn_vec_at(out, i);
 
 		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
 		{
@@ -119,7 +120,7 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 	for (i = arn_opaque(0u); i + ARN_BULK_STEP <= want && n + ARN_BULK_STEP <= cap && arn_may_loop;
 	     i += ARN_BULK_STEP) {
 		__u32 __arena *to = arn_ptr(b, __u32, ARN_BULK_OBJ(mag, n));
-		__u64 __arena *from = arn_vec_at(v, i);
+		arn_vec_word __arena *from = arn_vec_at(v, i);
 
 		arn_unroll for (k = 0; k < ARN_BULK_STEP; k++)
 		{

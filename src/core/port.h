@@ -29,19 +29,25 @@
  *
  * Atomics name their order.  "full": ordered against everything before and after (BPF's fetching
  * atomics are, on every machine).  "relaxed": no order but that of the one location; a load feeds
- * addresses in order.  There is nothing between: clang 19 cannot select acquire, release or fences
- * for BPF.  x86's JIT refuses fetch_and/or/xor on arena memory, hence arn_or64_full without a
+ * addresses in order.  clang 19 cannot select acquire, release or fences for BPF: the only two that lie
+ * between are plain accesses where the root says that the machine keeps their order (ARN_F_TSO), and
+ * "full" elsewhere.  x86's JIT refuses fetch_and/or/xor on arena memory, hence arn_or64_full without a
  * result.
  *
  *   arn_load_relaxed(p)  arn_store_relaxed(p, v)            8, 16, 32, 64 bits.  Also where nothing
  *                     races but several neighbours become 0: clang 19 makes a memset of plain stores,
  *                     and lowers it without the address cast ("invalid mem access 'scalar'")
+ *   arn_load_consume32(p)      -> value; ordered before accesses to what it is the address of
+ *   arn_load_acquire32(r, p)   -> value; ordered before everything after it.  r: the root
+ *   arn_store_release32(r, p, v)   ordered after everything before it
  *   arn_cas32_full(p, old, new)  arn_cas64_full(...)        -> value found
  *   arn_xchg32_full(p, v)        arn_xchg64_full(p, v)      -> value found
  *   arn_add32_full(p, v)         arn_add64_full(p, v)       -> value before; v != 0 (clang makes an or of
  *                                                             it, see below; compare-and-swap instead)
  *   arn_or64_full(p, v)          arn_inc64_relaxed(p)       -> nothing
  *   arn_barrier_compiler()       orders this slot against what nests on it
+ *
+ *   arn_prefetch_write(p, n)   the n bytes from p on will be written soon; BPF has no such instruction
  *
  *   arn_ctz64(r, x)  arn_log2(r, x)    x != 0; r: the root, whose table BPF needs
  */
@@ -65,6 +71,7 @@
 #define ARN_ENOENT 2
 #define ARN_EAGAIN 11
 #define ARN_EEXIST 17
+#define ARN_EUCLEAN 117
 
 /* Slot of a caller that owns none: it goes past the caches. */
 #define ARN_NO_SLOT 0xffffffffu

@@ -66,7 +66,7 @@ static inline int arn_root_init(arn_base b, const struct arn_geometry *g)
 		return -ARN_EINVAL;
 	r->base = (__u64)(unsigned long)b;
 	r->version = ARN_LAYOUT_VERSION;
-	r->flags = g->flags;
+	r->flags = g->flags | ARN_TSO_HERE;
 	r->arena_bytes = g->arena_bytes;
 	r->first_page = at.first * ARN_CHUNK_PAGES;
 	r->npages = at.heap * ARN_CHUNK_PAGES;

@@ -63,6 +63,19 @@ void arn_relax(__u32 i);
 
 #define arn_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+/* What BPF programs on this machine may rely on (a root's flag). */
+#if defined(__x86_64__)
+#define ARN_TSO_HERE ARN_F_TSO
+#else
+#define ARN_TSO_HERE 0
+#endif
+
+/* More than it says: compilers and TSan know nothing of dependencies. */
+#define arn_load_consume32(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+
+#define arn_load_acquire32(r, p)     ((void)(r), __atomic_load_n(p, __ATOMIC_ACQUIRE))
+#define arn_store_release32(r, p, v) ((void)(r), __atomic_store_n(p, v, __ATOMIC_RELEASE))
+
 static arn_inline __u32 arn_cas32_full(__u32 *p, __u32 old, __u32 new)
 {
 	__atomic_compare_exchange_n(p, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -81,6 +94,14 @@ static arn_inline __u64 arn_cas64_full(__u64 *p, __u64 old, __u64 new)
 #define arn_add64_full(p, v)  __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #define arn_inc64_relaxed(p)  ((void)__atomic_fetch_add(p, 1ULL, __ATOMIC_RELAXED))
 #define arn_or64_full(p, v)   ((void)__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST))
+
+static arn_inline void arn_prefetch_write(const void *p, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i += 64)
+		__builtin_prefetch((const char *)p + i, 1);
+}
 
 static arn_inline __u32 arn_log2(struct arn_root *r, __u64 x)
 {

@@ -21,6 +21,7 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 SEC("syscall")
 int HDR_PROG(void *ctx)
 {
+	struct arn_ring __arena *s, *m;
 	__u64 __arena *p, *q, *v;
 
 	if (arn_reserve(1 << 20))
@@ -42,6 +43,19 @@ int HDR_PROG(void *ctx)
 		return 6;
 	if (arn_free_bulk((__u64)v, 64) != 64)
 		return 7;
+	s = arn_ring_create_spsc(64);
+	m = arn_ring_create_mpsc(64);
+	if (!s || !m)
+		return 11;
+	if (arn_ring_enqueue_spsc(s, p) != 1 || arn_ring_enqueue_mpsc(m, p) != 1 || arn_ring_count(s) != 1 ||
+	    arn_ring_dequeue_spsc(s) != p || arn_ring_dequeue_mpsc(m) != p || arn_ring_skip(m))
+		return 12;
+	v[0] = v[1] = (__u64)p;
+	if (arn_ring_enqueue_bulk_spsc(s, (__u64)v, 2, 2) != 2 || arn_ring_enqueue_bulk_mpsc(m, (__u64)v, 1, 2) != 2 ||
+	    arn_ring_dequeue_bulk_spsc(s, (__u64)v, 1, 9) != 2 || arn_ring_dequeue_bulk_mpsc(m, (__u64)v, 2, 2) != 2)
+		return 13;
+	if (arn_ring_destroy(s) || arn_ring_destroy(m))
+		return 14;
 	if (arn_free(p) || arn_free(q) || arn_free(v) || !arn_free(v))
 		return 8;
 	if (arn_trim() <= 0)

@@ -26,6 +26,32 @@ int ver_free(struct args *a)
 }
 
 SEC("syscall")
+int ver_ring(struct args *a)
+{
+	struct arn_ring __arena *q = (struct arn_ring __arena *)a->ptr;
+
+	a->ret = arn_ring_enqueue_mpsc(q, (void __arena *)a->vec);
+	a->vec = (__u64)arn_ring_dequeue_mpsc(q);
+	return 0;
+}
+
+static __always_inline void rings(struct args *a)
+{
+	struct arn_ring __arena *s = arn_ring_create_spsc(a->n), *m = arn_ring_create_mpsc(a->n);
+
+	a->ret = arn_ring_enqueue_spsc(s, (void __arena *)a->ptr);
+	a->ret += arn_ring_enqueue_mpsc(m, (void __arena *)a->ptr);
+	a->ret += arn_ring_enqueue_bulk_spsc(s, a->vec, 1, a->n);
+	a->ret += arn_ring_enqueue_bulk_mpsc(m, a->vec, 1, a->n);
+	a->ret += arn_ring_count(s) + arn_ring_skip(m);
+	a->ret += arn_ring_dequeue_spsc(s) != 0;
+	a->ret += arn_ring_dequeue_mpsc(m) != 0;
+	a->ret += arn_ring_dequeue_bulk_spsc(s, a->vec, 1, a->n);
+	a->ret += arn_ring_dequeue_bulk_mpsc(m, a->vec, 1, a->n);
+	a->ret += arn_ring_destroy(s) + arn_ring_destroy(m);
+}
+
+SEC("syscall")
 int ver_all(struct args *a)
 {
 	void __arena *p = arn_malloc(a->size), *q = arn_calloc(a->n, a->size),
@@ -38,5 +64,6 @@ int ver_all(struct args *a)
 	a->ret += arn_free(p) + arn_free(q) + arn_free(s);
 	a->ret += arn_reserve(a->size);
 	a->ret += arn_trim();
+	rings(a);
 	return 0;
 }

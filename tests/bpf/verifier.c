@@ -205,6 +205,11 @@ static void free_costs_what_it_did(void **state)
 	against_golden("ver_free", "arn_free");
 }
 
+static void a_ring_costs_what_it_did(void **state)
+{
+	against_golden("ver_ring", "arn_ring");
+}
+
 /* ---- Stack ---- */
 
 struct chain {
@@ -277,6 +282,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_function_once_within_the_budget),
 		cmocka_unit_test(malloc_costs_what_it_did),
 		cmocka_unit_test(free_costs_what_it_did),
+		cmocka_unit_test(a_ring_costs_what_it_did),
 		cmocka_unit_test(at_most_3_frames),
 		cmocka_unit_test(at_most_160_bytes_of_the_callers_stack),
 	};

@@ -11,6 +11,7 @@
 
 static struct arn_heap *h;
 static void *object;
+static struct arn_ring_handle *spsc, *mpsc;
 
 /* Runs fn in a child; it must come to its end. */
 static void in_child(void (*fn)(void))
@@ -70,6 +71,20 @@ static void every_call(void)
 	dead_int(arn_attach(h, NULL));
 	dead_int(arn_live(h, count, NULL));
 	dead_int(arn_set_tag(h, 1));
+	dead_ptr(arn_ring_create_spsc(h, 8));
+	dead_ptr(arn_ring_create_mpsc(h, 8));
+	dead_ptr(arn_ring_open(h, arn_ring_address(spsc)));
+	dead_int(arn_ring_enqueue_spsc(spsc, object));
+	dead_int(arn_ring_enqueue_mpsc(mpsc, object));
+	dead_ptr(arn_ring_dequeue_spsc(spsc));
+	dead_ptr(arn_ring_dequeue_mpsc(mpsc));
+	dead_int(arn_ring_enqueue_bulk_spsc(spsc, p, 1, 2));
+	dead_int(arn_ring_enqueue_bulk_mpsc(mpsc, p, 1, 2));
+	dead_int(arn_ring_dequeue_bulk_spsc(spsc, p, 1, 2));
+	dead_int(arn_ring_dequeue_bulk_mpsc(mpsc, p, 1, 2));
+	dead_int(arn_ring_count(spsc));
+	dead_int(arn_ring_skip(mpsc));
+	dead_int(arn_ring_destroy(spsc));
 	errno = 0;
 	insist(arn_malloc_bulk(h, 64, 2, p) == 0 && errno == EOWNERDEAD);
 	errno = 0;
@@ -86,10 +101,14 @@ static void every_call_is_refused_in_a_child(void **state)
 	h = heap_new(64 * MIB);
 	object = arn_malloc(h, 64);
 	paint(object, 64, 1);
+	spsc = arn_ring_create_spsc(h, 8);
+	mpsc = arn_ring_create_mpsc(h, 8);
 	fails = failures(h);
 	in_child(every_call);
 	assert_true(painted(object, 64, 64, 1));
-	assert_int_equal(live(h), 1);
+	assert_int_equal(live(h), 3);
+	assert_int_equal(arn_ring_destroy(spsc), 0);
+	assert_int_equal(arn_ring_destroy(mpsc), 0);
 	assert_int_equal(failures(h), fails);
 	assert_int_equal(arn_free(h, object), 0);
 	assert_int_equal(arn_free(h, arn_malloc(h, 64)), 0);

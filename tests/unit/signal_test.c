@@ -2,25 +2,13 @@
 /*
  * signal_test.c - allocation in signal handlers, at every instruction of the call that they interrupt.
  *
- * On x86 the trap flag makes each instruction raise SIGTRAP, so "a signal between any two instructions"
- * is made to happen and not waited for.  Elsewhere, and under TSan (which delivers signals when it
- * likes), only the timer test runs.  Cannot show what interrupts do to BPF programs.
+ * Without stepping (stepping.h) only the timer test runs.  Cannot show what interrupts do to BPF programs.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <ucontext.h>
+#include "stepping.h"
 #include "unit.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if !__has_feature(thread_sanitizer)
-#define STEPPING 1
-#endif
-#else
-#define STEPPING 1
-#endif
-#endif
 
 /* An object carries its address and owner while somebody holds it, and 0 else: a second owner sees it. */
 enum owner { MAIN = 1, HANDLER = 2 };
@@ -74,8 +62,6 @@ static void act(void)
 	}
 }
 
-#define TRAP_FLAG 0x100
-
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -86,14 +72,6 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	if (!step.every && n >= step.at) /* the rest may run at full speed */
 		uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
 }
-
-/* Nothing may lie in the red zone while flags are pushed. */
-#define STEP_ON()                                                                                                      \
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orl $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::        \
-				 : "memory", "cc")
-#define STEP_OFF()                                                                                                     \
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andl $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::      \
-				 : "memory", "cc")
 
 static void step_start(struct arn_heap *h, size_t size, int action, __u32 at, __u32 every)
 {
