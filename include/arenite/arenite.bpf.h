@@ -17,7 +17,9 @@
  * Pointers are valid in user space as they are: base | offset.
  *
  * Progress: malloc and free are wait-free on the slot's cache, lock-free on the depot; a refill from
- * the slabs waits for a lock at most about a millisecond, then gives up and counts.
+ * the slabs waits for a lock at most about a millisecond, then gives up and counts.  On top of the lock's
+ * holder (an interrupt, an NMI) free never fails, and malloc up to 32 KiB gets what the depot or the class's
+ * emergency reserve has: NULL when both are empty, and for a class's first object.
  */
 #ifndef ARENITE_BPF_H
 #define ARENITE_BPF_H

@@ -22,7 +22,8 @@
  *   root identity, geometry, classes   1        state byte          whoever holds the object
  *   root bins, partial, chunk cursor   L        page descriptor     L, but bits, nfree: A
  *   root depot heads, pending, fails   A        directory           A
- *   slot caches                        G        magazine            whoever holds it
+ *   root emergency reserves  taken: A, put: L   magazine            whoever holds it
+ *   slot caches                        G
  */
 #ifndef ARENITE_LAYOUT_H
 #define ARENITE_LAYOUT_H
@@ -69,6 +70,7 @@
 #define ARN_MAG_SHIFT	 9
 #define ARN_MAG_SIZE	 (1u << ARN_MAG_SHIFT)
 #define ARN_MAG_PER_PAGE (1u << (ARN_PAGE_SHIFT - ARN_MAG_SHIFT))
+#define ARN_EMERGENCY	 32 /* most objects that a class keeps in its emergency reserve */
 #define ARN_BINS	 80 /* free page runs by length: exact to 7, then four a doubling */
 
 /* State byte: class + 1 where an allocated object starts, ARN_STATE_LARGE for a page run, else 0. */
@@ -190,7 +192,7 @@ struct arn_class {
 	__u16 nobj; /* in a slab */
 	__u16 align; /* of a slab, in pages */
 	__u16 near; /* full magazines that a slot keeps to itself */
-	__u16 reserved;
+	__u16 emergency; /* objects in its emergency reserve */
 };
 
 /* Head of a lock-free stack of magazines: index (24 bits, offset >> 9) and tag (40 bits). */
@@ -252,6 +254,8 @@ enum arn_fail {
 	ARN_FAIL_MAP,
 	ARN_FAIL_OVERRUN,
 	ARN_FAIL_AFTER_FREE,
+	ARN_FAIL_EMERGENCY,
+	ARN_FAIL_NESTED,
 	ARN_FAIL_COUNT
 };
 
@@ -294,11 +298,12 @@ struct arn_root {
 
 	/* line 3 */
 	__u64 pending; /* pages that want the lock holder's attention: page index of the first */
-	__u64 reserved3[7];
+	__u64 emergency_low; /* a bit a class: somebody took from its emergency reserve */
+	__u64 reserved3[6];
 
-	/* line 4, 5: counters that are not on a common path */
-	__u64 fail[16];
-	/* line 6 */
+	/* line 4 to 6: counters that are not on a common path */
+	__u64 fail[24];
+	/* line 7 */
 	__u64 bad_ptr; /* the last refused pointer */
 	__u64 meta_mapped; /* kernel pages of state bytes and descriptors */
 	__u64 mark; /* who opens the heap writes here in BPF what it looks for in its mapping */
@@ -314,6 +319,7 @@ struct arn_root {
 	__u32 bins[ARN_BINS];
 	__u64 desc_mapped[16]; /* kernel pages above 16 KiB: those of the descriptors that are mapped */
 	struct arn_depot depot[ARN_CLASSES];
+	__u32 emergency[ARN_CLASSES][ARN_EMERGENCY]; /* emergency.h: objects, 0: a hole */
 };
 
 #ifndef __cplusplus
@@ -324,7 +330,8 @@ _Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by s
 _Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
 _Static_assert(sizeof(struct arn_ring) == 3 * ARN_RING_ALIGN, "slots begin on lines of their own");
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");
-_Static_assert(ARN_FAIL_COUNT <= 16, "root.fail");
+_Static_assert(ARN_CLASSES <= 64, "root.emergency_low");
+_Static_assert(ARN_FAIL_COUNT <= 24, "root.fail");
 #endif
 
 #endif

@@ -4,7 +4,7 @@
  *
  * They balance: pages_mapped = pages_free + pages_slab + pages_large + pages_mags +
  * pages_pending, and for each class
- * objects = live + in_slots + in_depot + in_slabs + quarantined.  Read from a heap in use, a sum may be off by what
+ * objects = live + in_slots + in_depot + in_slabs + in_emergency + quarantined.  Read from a heap in use, a sum may be off by what
  * moved meanwhile.
  */
 #ifndef ARENITE_STATS_H
@@ -36,6 +36,7 @@
 	X(in_slots, "objects", "free, cached by a slot: its magazines and its near stacks")        \
 	X(in_depot, "objects", "free, cached in the depot's magazines")                            \
 	X(in_slabs, "objects", "free, in their slab")                                              \
+	X(in_emergency, "objects", "free, in the emergency reserve")                               \
 	X(quarantined, "objects", "free, held back for a while (checked heaps)")                   \
 	X(magazines, "mags", "magazines made")
 
@@ -55,7 +56,9 @@
 	X(RECLAIM, reclaim, "times cached memory was turned back into page runs")                  \
 	X(MAP, map, "page calls that the kernel refused")                                          \
 	X(OVERRUN, overrun, "checked heaps: frees of an object that was written past its end")     \
-	X(AFTER_FREE, after_free, "checked heaps: objects written to after they were freed")
+	X(AFTER_FREE, after_free, "checked heaps: objects written to after they were freed")       \
+	X(EMERGENCY, emergency, "allocations served by an emergency reserve: nothing cached, and the lock was held") \
+	X(NESTED, nested, "allocations refused on top of the lock's holder: nothing cached, and the emergency reserve empty")
 
 struct arn_class_stats {
 #define X(name, unit, text) __u64 name;

@@ -42,6 +42,7 @@ __weak int arn__make_room(__u64 size, __u64 align)
 			return 1;
 	}
 	arn_reclaim(r);
+	arn_reclaim_emergency();
 	return 1;
 }
 

@@ -201,7 +201,61 @@ __weak int arn__retire_mags(__u32 cls)
 	return arn_mags_retire(ARN_HERE, r, bpf_get_smp_processor_id(), cls);
 }
 
-/* Cached memory back to page runs. */
+/* An object that was set aside for who cannot have the lock. */
+__weak __u32 arn__emergency(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return cls < ARN_CLASSES ? arn_emergency_take(r, cls) : 0;
+}
+
+__weak __u32 arn__emergency_hole(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return arn_emergency_hole(ARN_HERE, r);
+}
+
+__weak int arn__emergency_put(__u32 off)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	arn_emergency_put(ARN_HERE, r, off);
+	return 0;
+}
+
+__weak int arn__emergency_release(__u32 cls)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (cls < ARN_CLASSES)
+		arn_emergency_release(ARN_HERE, r, cls);
+	return 0;
+}
+
+/* At a slow path's end: fills up what was taken from the emergency reserves meanwhile. */
+static arn_inline void arn_restock(struct arn_root __arena *r)
+{
+	__u32 at;
+
+	while (arn_unlikely(arn_load_relaxed(&r->emergency_low)) && arn_may_loop) {
+		at = arn__emergency_hole();
+		if (at > ARN_EMERGENCY_CARVE)
+			at = arn__more_slabs(at - ARN_EMERGENCY_CARVE - 1);
+		if (!at)
+			continue;
+		at = arn__fill(at - 1, 0);
+		if (!at)
+			break;
+		arn__emergency_put(at);
+	}
+}
+
+/* Cached memory back to page runs, but for the emergency reserves. */
 static arn_inline void arn_reclaim(struct arn_root __arena *r)
 {
 	__u64 at;
@@ -226,12 +280,26 @@ static arn_inline void arn_reclaim(struct arn_root __arena *r)
 #ifdef ARN_PAGES_ANY_CONTEXT
 #define ARN_SLOW_TURNS 2
 #else
-#define ARN_SLOW_TURNS 3
+#define ARN_SLOW_TURNS 4
 #endif
 
+/* These too: the very last. */
+static arn_inline void arn_reclaim_emergency(void)
+{
+	__u32 cls;
+
+	for (cls = arn_opaque(0u); cls < ARN_CLASSES && arn_may_loop; cls++) {
+		arn__emergency_release(cls);
+		arn__settle();
+		arn__retire(cls);
+	}
+	arn__settle();
+}
+
 /*
- * Past the cache: an object of a class, or (ARN_CLASSES) pages.  Reclaims before it says no.
- * Returns an offset, or 0, counted.
+ * Past the cache: an object of a class, or (ARN_CLASSES) pages.  Reclaims before it says no; on top of
+ * the lock's holder, which makes all of that impossible, asks depot and emergency reserve.  Returns an
+ * offset, or 0, counted.
  */
 static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __u32 bypass, __u32 pages, __u32 align)
 {
@@ -239,22 +307,36 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 
 	if (bypass)
 		off = arn__bypass(cls);
-	else if (cls < ARN_CLASSES && !arn_has_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls))
+	if (arn_lock_below(r, bpf_get_smp_processor_id())) {
+		if (!off)
+			off = arn__emergency(cls);
+		if (!off)
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_NESTED]);
+		return off;
+	}
+	if (!bypass && cls < ARN_CLASSES && !arn_has_empty_mag(ARN_HERE, r, bpf_get_smp_processor_id(), cls))
 		arn__more_mags(cls);
 	for (turn = arn_opaque(0u); !off && turn < ARN_SLOW_TURNS && arn_may_loop; turn++) {
 		if (turn == 0 && arn_load_relaxed(&r->pending))
 			arn__settle();
-		if (turn == 2) {
-			if (arn_lock_below(r, bpf_get_smp_processor_id()))
-				return 0; /* counted by the lock */
+		/* Reclaiming is long, and vain where a holder elsewhere has lost its (virtual) CPU. */
+		if (turn == 3 || (turn == 2 && arn_load_relaxed(&r->lock)))
+			off = arn__emergency(cls);
+		if (off)
+			break;
+		if (turn == 2)
 			arn_reclaim(r);
-		}
+		if (turn == 3)
+			arn_reclaim_emergency();
 		if (turn && cls < ARN_CLASSES)
 			arn__more_slabs(cls);
 		off = cls < ARN_CLASSES ? arn_refill_here(cls) : arn__large(pages, align);
 	}
 	if (!off && ARN_SLOW_TURNS > 2)
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
+	if (arn_emergency_short(r, cls))
+		arn_emergency_want(r, cls);
+	arn_restock(r);
 	return off;
 }
 

@@ -104,6 +104,7 @@ __weak int arn_trim(void)
 	if (!arn_has_heap(r))
 		return -ARN_ENOENT;
 	arn_reclaim(r);
+	arn_reclaim_emergency();
 	bpf_for(i, 0, ARN_MAX_CHUNKS) {
 		n = arn__chunk_drop();
 		if (!n)

@@ -147,6 +147,7 @@ int arn_sys_thread(struct arn_call *c)
 		ret = arn__thread_reclaim(slot);
 		break;
 	}
+	arn_restock(arn_root(ARN_HERE));
 out:
 	c->ret = ret;
 	return 0;

@@ -377,6 +377,7 @@ __weak int arn__thread_reclaim(__u32 slot)
 		if (!arn_load_relaxed(&arn_cache(ARN_HERE, slot, cls)->busy))
 			arn__slot_settle(slot, cls);
 	arn_reclaim(r);
+	arn_reclaim_emergency();
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  *   page      in a free run (and that in its bin), a slab, a large object, or holds magazines
  *   magazine  in the depot (full or empty stack of its class), or in one slot
- *   object    allocated (state byte), in its slab (bit), or in exactly one magazine
+ *   object    allocated (state byte), in its slab (bit), in exactly one magazine, or in reserve
  *
  * Host only.  The walk is made on a private copy that spans 4 GiB, so whatever an offset says, it
  * reads memory and not a fault; every loop ends because it steps forward or marks what it saw.
@@ -264,12 +264,53 @@ static inline int arn_check_partial(struct arn_checker *c, __u32 cls)
 	return 0;
 }
 
+/* A free object that a magazine (at), or the root's emergency reserve, has: it is in no other place. */
+static inline int arn_check_cached(struct arn_checker *c, __u32 cls, __u32 at, __u32 off)
+{
+	struct arn_root *r = arn_root(c->b);
+	struct arn_page *d;
+	__u32 in;
+
+	if (!arn_chunk_mapped(c, off >> ARN_PAGE_SHIFT))
+		return arn_wrong(c, "magazine: an object outside of the heap", at, off, 0);
+	d = arn_desc(c->b, r, off >> ARN_PAGE_SHIFT);
+	if ((d->kind != ARN_PG_SLAB && d->kind != ARN_PG_BODY) || d->cls != cls)
+		return arn_wrong(c, "magazine: an object of another class", at, off, d->cls);
+	in = off - (d->head << ARN_PAGE_SHIFT);
+	if (in % r->cls[cls].size || in / r->cls[cls].size >= r->cls[cls].nobj)
+		return arn_wrong(c, "magazine: not the start of an object", at, off, 0);
+	if (*arn_state(c->b, r, off))
+		return arn_wrong(c, "object: allocated and in a magazine", off, at, 0);
+	if (*arn_bits(c->b, r, off) >> ((off >> ARN_GRANULE_SHIFT) & 63) & 1)
+		return arn_wrong(c, "object: in its slab and in a magazine", off, at, 0);
+	if (!arn_see(c, off))
+		return arn_wrong(c, "object: in two magazines, or twice in one", off, at, 0);
+	c->cached[cls]++;
+	return 0;
+}
+
+static inline int arn_check_emergency(struct arn_checker *c, __u32 cls)
+{
+	struct arn_root *r = arn_root(c->b);
+	__u32 i, off;
+
+	for (i = 0; i < ARN_EMERGENCY; i++) {
+		off = r->emergency[cls][i];
+		if (off && i >= r->cls[cls].emergency)
+			return arn_wrong(c, "emergency reserve: more than the class's share", off, i,
+					 r->cls[cls].emergency);
+		if (off && arn_check_cached(c, cls, ARN_ROOT_OFF, off))
+			return -1;
+	}
+	return 0;
+}
+
 /* A magazine with n objects: itself and each of them seen for the first time. */
 static inline int arn_check_mag(struct arn_checker *c, __u32 cls, __u32 m, __u32 n)
 {
 	struct arn_root *r = arn_root(c->b);
 	struct arn_page *d;
-	__u32 i, off, in;
+	__u32 i;
 
 	if (m & ((1u << ARN_MAG_SHIFT) - 1) || !arn_chunk_mapped(c, m >> ARN_PAGE_SHIFT))
 		return arn_wrong(c, "magazine: not one", m, m, 0);
@@ -281,24 +322,9 @@ static inline int arn_check_mag(struct arn_checker *c, __u32 cls, __u32 m, __u32
 	if (n > r->cls[cls].cap || n > ARN_MAG_OBJS)
 		return arn_wrong(c, "magazine: holds more than it can", m, n, r->cls[cls].cap);
 	c->mags_seen[cls]++;
-	for (i = 0; i < n; i++) {
-		off = arn_mag(c->b, m)->obj[i];
-		if (!arn_chunk_mapped(c, off >> ARN_PAGE_SHIFT))
-			return arn_wrong(c, "magazine: an object outside of the heap", m, off, 0);
-		d = arn_desc(c->b, r, off >> ARN_PAGE_SHIFT);
-		if ((d->kind != ARN_PG_SLAB && d->kind != ARN_PG_BODY) || d->cls != cls)
-			return arn_wrong(c, "magazine: an object of another class", m, off, d->cls);
-		in = off - (d->head << ARN_PAGE_SHIFT);
-		if (in % r->cls[cls].size || in / r->cls[cls].size >= r->cls[cls].nobj)
-			return arn_wrong(c, "magazine: not the start of an object", m, off, 0);
-		if (*arn_state(c->b, r, off))
-			return arn_wrong(c, "object: allocated and in a magazine", off, m, 0);
-		if (*arn_bits(c->b, r, off) >> ((off >> ARN_GRANULE_SHIFT) & 63) & 1)
-			return arn_wrong(c, "object: in its slab and in a magazine", off, m, 0);
-		if (!arn_see(c, off))
-			return arn_wrong(c, "object: in two magazines, or twice in one", off, m, 0);
-	}
-	c->cached[cls] += n;
+	for (i = 0; i < n; i++)
+		if (arn_check_cached(c, cls, m, arn_mag(c->b, m)->obj[i]))
+			return -1;
 	return 0;
 }
 
@@ -405,7 +431,7 @@ static inline int arn_check_classes(struct arn_checker *c)
 		struct arn_class *k = &r->cls[i], *w = &want.cls[i];
 
 		if (k->size != w->size || k->cap != w->cap || k->npages != w->npages || k->nobj != w->nobj ||
-		    k->align != w->align)
+		    k->align != w->align || k->emergency != w->emergency)
 			return arn_wrong(c, "class table: overwritten", i, k->size, w->size);
 	}
 	for (i = 0; i <= ARN_SMALL_MAX / 16; i++)
@@ -441,7 +467,8 @@ static inline int arn_check_heap(struct arn_checker *c)
 	if (arn_check_pending(c) || arn_check_pages(c) || arn_check_bins(c) || arn_check_quarantine(c))
 		return -1;
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
-		if (arn_check_partial(c, cls) || arn_check_depot(c, cls) || arn_check_slots(c, cls))
+		if (arn_check_partial(c, cls) || arn_check_depot(c, cls) || arn_check_slots(c, cls) ||
+		    arn_check_emergency(c, cls))
 			return -1;
 		if (c->mags_seen[cls] != c->mags[cls] || r->depot[cls].nmags != c->mags[cls])
 			return arn_wrong(c, "class: a magazine is in no place", cls, c->mags_seen[cls], c->mags[cls]);

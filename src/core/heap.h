@@ -3,19 +3,22 @@
  * heap.h - allocate and free, put together from the layers below.
  *
  *   allocate: slot cache -> depot -> refill (slabs, page runs) -> [native: grow] -> reclaim -> NULL
+ *                                 \-> on top of the lock's holder: emergency reserve -> NULL
  *   free:     state byte -> slot cache -> depot -> spill (a new page of magazines) -> slab
  *
  * The first two steps are the fast path; each of the others is a function of its own that never
  * touches the slot's cache, so it may be interrupted anywhere by anything that allocates.
  *
  * Reclaim turns cached memory into page runs: this slot's caches and the whole depot go back to
- * the slabs, empty slabs to the runs.  So an allocation fails while mapped memory is left only for
- * what other slots cache: at most two magazines (32 KiB each) a class and slot.
+ * the slabs, empty slabs to the runs; and if that is not enough, the emergency reserves.  So an
+ * allocation fails while mapped memory is left only for what other slots cache: at most two magazines
+ * (32 KiB each) a class and slot.
  */
 #ifndef ARN_HEAP_H
 #define ARN_HEAP_H
 
 #include "directory.h"
+#include "emergency.h"
 #include "magazine.h"
 
 #define ARN_RECLAIM_MAGS (1u << 20)
@@ -55,8 +58,8 @@ static arn_inline _Bool arn_more_mags(arn_base b, struct arn_root __arena *r, __
 	return 1;
 }
 
-/* A slab for a class's partial list.  False: no memory, or no lock. */
-static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
+/* A slab for a class's partial list: the class + 1; 0: no memory, or no lock. */
+static arn_inline __u32 arn_more_slabs(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	__u32 pg = 0;
 
@@ -64,7 +67,7 @@ static arn_inline _Bool arn_more_slabs(arn_base b, struct arn_root __arena *r, _
 		pg = arn_slab_new(b, r, cls);
 		arn_unlock(r);
 	}
-	return pg != 0;
+	return pg ? cls + 1 : 0;
 }
 
 /* An empty magazine, from near or far; 0: none. */

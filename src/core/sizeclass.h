@@ -78,6 +78,7 @@ static inline void arn_classes_init(struct arn_root *r)
 		k->near = ARN_NEAR_BYTES / (k->cap * size);
 		if (k->near > ARN_NEAR_MAGS)
 			k->near = ARN_NEAR_MAGS;
+		k->emergency = cap > ARN_EMERGENCY ? ARN_EMERGENCY : cap < 2 ? 2 : cap;
 		if (checked)
 			k->cap = k->near = 0;
 		k->npages = arn_slab_pages(size);

@@ -87,7 +87,7 @@ static arn_inline void arn_partial_push(arn_base b, struct arn_root __arena *r, 
 
 	d->listed = 1;
 	d->next = r->depot[cls].partial;
-	r->depot[cls].partial = head;
+	arn_store_relaxed(&r->depot[cls].partial, head);
 }
 
 /*
@@ -209,7 +209,7 @@ static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __
 	h = arn_desc(b, r, head);
 	if ((__s32)(arn_add32_full(&h->nfree, -taken) - taken) <= 0 || !taken) {
 		h->listed = 0;
-		r->depot[cls].partial = h->next;
+		arn_store_relaxed(&r->depot[cls].partial, h->next);
 	}
 	return n;
 }
@@ -254,7 +254,7 @@ static arn_inline __u32 arn_slab_retire(arn_base b, struct arn_root __arena *r, 
 		if (prev)
 			arn_desc(b, r, prev)->next = next;
 		else
-			r->depot[cls].partial = next;
+			arn_store_relaxed(&r->depot[cls].partial, next);
 		d->listed = 0;
 		n = d->npages;
 		for (k = arn_opaque(1u); k < n && k < ARN_SLAB_MAX_PAGES && arn_may_loop; k++)

@@ -30,6 +30,39 @@ static void reclaim(struct arn_heap *heap, __u32 slot)
 	}
 }
 
+/* These too: the very last. */
+static void reclaim_emergency(struct arn_heap *heap, __u32 slot)
+{
+	struct arn_root *r = arn_root(heap->base);
+	__u32 cls;
+
+	for (cls = 0; cls < ARN_CLASSES; cls++) {
+		arn_emergency_release(heap->base, r, cls);
+		arn_settle_pending(heap->base, r, slot);
+		arn_class_retire(heap->base, r, slot, cls);
+	}
+}
+
+/* At a slow path's end: what signal handlers took from the emergency reserves meanwhile. */
+static void restock(struct arn_heap *heap, __u32 slot)
+{
+	struct arn_root *r = arn_root(heap->base);
+
+	__u32 at;
+
+	while (arn_load_relaxed(&r->emergency_low)) {
+		at = arn_emergency_hole(heap->base, r);
+		if (at > ARN_EMERGENCY_CARVE)
+			at = arn_more_slabs(heap->base, r, slot, at - ARN_EMERGENCY_CARVE - 1);
+		if (!at)
+			continue;
+		at = arn_fill(heap->base, r, slot, at - 1, 0);
+		if (!at)
+			break;
+		arn_emergency_put(heap->base, r, at);
+	}
+}
+
 /* One attempt at memory that neither slot nor depot has: a class's object, or pages. */
 static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
 {
@@ -52,29 +85,36 @@ static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, 
 static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
 {
 	struct arn_root *r = arn_root(heap->base);
-	bool reclaimed = false;
-	__u32 off, i;
-	int err;
+	__u32 off = 0, i, reclaimed = 0;
 
-	for (i = 0; i < GROW_TRIES; i++) {
+	for (i = 0; i < GROW_TRIES && !off; i++) {
 		arn_settle_pending(heap->base, r, slot);
 		off = attempt(heap, slot, cls, pages, align);
-		if (off)
-			return off;
 		/* A signal handler on top of the lock's holder: more memory would not help it. */
-		if (arn_lock_below(r, slot) || arn_load_relaxed(&arn_pins))
-			break;
-		err = arn_native_grow(heap);
-		if (!err)
+		if (!off && (arn_lock_below(r, slot) || arn_load_relaxed(&arn_pins))) {
+			off = cls < ARN_CLASSES ? arn_emergency_take(r, cls) : 0;
+			if (!off)
+				arn_inc64_relaxed(&r->fail[ARN_FAIL_NESTED]);
+			goto out;
+		}
+		if (off || !arn_native_grow(heap))
 			continue;
-		if (reclaimed)
+		if (reclaimed == 2)
 			break;
-		reclaimed = true;
-		reclaim(heap, slot);
+		if (reclaimed++)
+			reclaim_emergency(heap, slot);
+		else
+			reclaim(heap, slot);
 	}
-	arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
-	errno = ENOMEM;
-	return 0;
+	if (!off)
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
+	if (arn_emergency_short(r, cls))
+		arn_emergency_want(r, cls);
+	restock(heap, slot);
+out:
+	if (!off)
+		errno = ENOMEM;
+	return off;
 }
 
 bool arn_possible(struct arn_heap *heap, size_t size, size_t align)

@@ -72,6 +72,7 @@ long long arn_native_trim(struct arn_heap *heap)
 		if (slot != ARN_NO_SLOT)
 			arn_cache_drain(heap->base, r, slot, cls);
 		arn_depot_drain(heap->base, r, cls);
+		arn_emergency_release(heap->base, r, cls);
 		arn_settle_pending(heap->base, r, slot);
 		arn_class_retire(heap->base, r, slot, cls);
 		arn_mags_retire(heap->base, r, slot, cls);

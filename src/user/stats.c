@@ -107,11 +107,14 @@ static void fill(arn_base b, struct arn_stats *st)
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		struct arn_class_stats *c = &st->cls[cls];
 		__u64 idle;
+		__u32 i;
 
 		c->size = r->cls[cls].size;
 		c->objects = c->slabs * r->cls[cls].nobj;
 		c->in_depot = depot_objects(b, r->depot[cls].full, c->magazines);
-		idle = c->in_slots + c->in_depot + c->in_slabs + c->quarantined;
+		for (i = 0; i < ARN_EMERGENCY; i++)
+			c->in_emergency += r->emergency[cls][i] != 0;
+		idle = c->in_slots + c->in_depot + c->in_slabs + c->in_emergency + c->quarantined;
 		c->live = c->objects > idle ? c->objects - idle : 0;
 	}
 	memcpy(st->fail, r->fail, sizeof(st->fail));

@@ -4,7 +4,7 @@
 # include the installed form of the header (build/include).
 
 BT		:= $(B)/bpftest
-BT_TESTS	:= verifier basics bulk ring ring_kill refuse exhaust grow contexts structops share adopt globals interrupt \
+BT_TESTS	:= verifier basics bulk ring ring_kill refuse exhaust emergency grow contexts structops share adopt globals interrupt \
 		   parallel checked features anycontext user
 BT_OBJS		:= ops ring pack churn contexts globals verifier bare features anycontext
 BT_BPF_CFLAGS	:= -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -Itests/bpf -I/usr/include/$(ARCH)

@@ -149,7 +149,8 @@ void rig_sound(struct arn_heap *heap)
 			 st.pages_free + st.pages_slab + st.pages_large + st.pages_mags + st.pages_pending);
 	for (c = 0; c < ARN_CLASSES; c++)
 		assert_int_equal(st.cls[c].objects, st.cls[c].live + st.cls[c].in_slots + st.cls[c].in_depot +
-							    st.cls[c].in_slabs + st.cls[c].quarantined);
+							    st.cls[c].in_slabs + st.cls[c].in_emergency +
+							    st.cls[c].quarantined);
 	assert_int_equal(st.fail[ARN_FAIL_CORRUPT], 0);
 }
 

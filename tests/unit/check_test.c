@@ -130,9 +130,21 @@ static void classes(void **state)
 	corrupt(r->cls[CLS].align, 0, "class table");
 	corrupt(r->cls[39].align, 3, "class table");
 	corrupt(r->cls[CLS].cap, 121, "class table");
+	corrupt(r->cls[CLS].emergency, ARN_EMERGENCY + 1, "class table");
 	corrupt(r->class_small[3], 9, "class table");
 	corrupt(r->class_mid[100], 9, "class table");
 	corrupt(r->bit_place[5], 9, "class table");
+}
+
+static void emergency(void **state)
+{
+	corrupt(r->emergency[CLS][0], object, "allocated");
+	corrupt(r->emergency[CLS][0], free_object, "in its slab");
+	corrupt(r->emergency[CLS][0], arn_mag(b, full)->obj[0], "two magazines");
+	corrupt(r->emergency[CLS][0], object + 16, "not the start");
+	corrupt(r->emergency[CLS + 1][1], free_object, "another class");
+	corrupt(r->emergency[CLS][0], 16, "outside of the heap");
+	corrupt(r->emergency[39][2], free_object, "share");
 }
 
 static void directory(void **state)
@@ -327,5 +339,5 @@ static void the_end_of_4_gib(void **state)
 }
 
 #define ts(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-unit_main(ts(root), ts(classes), ts(directory), ts(free_runs), ts(runs_that_touch), ts(bins), ts(slabs),
+unit_main(ts(root), ts(classes), ts(emergency), ts(directory), ts(free_runs), ts(runs_that_touch), ts(bins), ts(slabs),
 	  ts(lists_of_slabs), ts(pending), ts(large_objects), ts(magazines), ts(slots), t(the_end_of_4_gib))

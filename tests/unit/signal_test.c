@@ -185,7 +185,7 @@ static void the_first_call_is_interrupted(void **state)
 	struct arn_stats s;
 	pthread_t th;
 
-	for (f.at = 0; f.more && f.at < 50000; f.at += f.at < 200 / ARN_TEST_SCALE ? 1 : 1 + f.at / 8) {
+	for (f.at = 0; f.more && f.at < 400000; f.at += f.at < 200 / ARN_TEST_SCALE ? 1 : 1 + f.at / 8) {
 		f.heap = heap_new(24 * MIB);
 		assert_int_equal(pthread_create(&th, NULL, first_call, &f), 0);
 		pthread_join(th, NULL);
@@ -244,8 +244,8 @@ static void a_thread_without_a_slot_is_interrupted(void **state)
 
 /*
  * Long stretches that refill, exchange magazines, cut slabs, take and drop page runs, with a handler at
- * every so-manieth instruction.  Inside of the lock a handler may get NULL; its frees never fail; and
- * the heap does not grow for a lock that is held.
+ * every so-manieth instruction.  Inside of the lock a handler that has used up the emergency reserve gets
+ * NULL, counted as such; its frees never fail; and the heap does not grow for a lock that is held.
  */
 static void slow_paths_are_interrupted(void **state)
 {
@@ -265,6 +265,7 @@ static void slow_paths_are_interrupted(void **state)
 			size = runs[k].size;
 			n = runs[k].n;
 			h = heap_new(128 * MIB);
+			step.nulls = 0;
 			for (i = 0; i < n; i++) {
 				step_start(h, size, s % 2 ? 2 : 0, every / 2, every);
 				STEP_ON();
@@ -284,6 +285,7 @@ static void slow_paths_are_interrupted(void **state)
 			handler_lets_go(h);
 			sound(h);
 			assert_int_equal(live(h), 0);
+			assert_int_equal(step.nulls, failed(h, ARN_FAIL_NESTED));
 			/* the handlers kept at most 64 at a time */
 			assert_true(stats(h).pages_mapped * ARN_PAGE_SIZE <= 8 * MIB + 2 * (n + 64) * size);
 			heap_end(h);
