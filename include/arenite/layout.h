@@ -305,7 +305,7 @@ struct arn_root {
 	__u64 fail[24];
 	/* line 7 */
 	__u64 bad_ptr; /* the last refused pointer */
-	__u64 meta_mapped; /* kernel pages of state bytes and descriptors */
+	__u64 meta_mapped; /* kernel pages of state bytes and descriptors, less desc_mapped */
 	__u64 mark; /* who opens the heap writes here in BPF what it looks for in its mapping */
 	__u32 unmaps; /* counts before a chunk is unmapped: what a process knows to be mapped is then old */
 	__u32 reserved5;

@@ -33,14 +33,12 @@ static arn_inline int arn_chunk_map(arn_base b, struct arn_root __arena *r, __u3
 		if (arn_port_map(b, desc, ARN_CHUNK_DESC_BYTES))
 			goto no_desc;
 	} else {
-		/* Shared with the chunk's neighbours, mapped by the first and kept. */
+		/* Shared with the chunk's neighbours, mapped by the first and kept.  (Native memory is had anew each time.) */
 		__u32 page = (desc - arn_chunk_desc_off(r, arn_first_chunk(r))) >> r->sys_page_shift;
 		__u32 mask = (1u << r->sys_page_shift) - 1;
 
-		if (!arn_port_map(b, desc & ~mask, mask + 1)) {
-			arn_add64_full(&r->meta_mapped, 1);
+		if (!arn_port_map(b, desc & ~mask, mask + 1))
 			arn_or64_full(&r->desc_mapped[(page >> 6) & 15], 1ULL << (page & 63));
-		}
 		if (!(arn_load_relaxed(&r->desc_mapped[(page >> 6) & 15]) >> (page & 63) & 1))
 			goto no_desc;
 	}

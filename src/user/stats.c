@@ -94,12 +94,15 @@ static void count_slots(arn_base b, struct arn_stats *st)
 static void fill(arn_base b, struct arn_stats *st)
 {
 	struct arn_root *r = arn_root(b);
-	__u32 cls, chunk;
+	__u32 cls, chunk, i;
 
 	st->arena_bytes = r->arena_bytes;
 	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++)
 		st->pages_mapped += *arn_dir(b, chunk) == ARN_CHUNK_MAPPED ? ARN_CHUNK_PAGES : 0;
-	st->meta_bytes = (r->meta_pages + r->meta_mapped) << r->sys_page_shift;
+	st->meta_bytes = r->meta_pages + r->meta_mapped;
+	for (i = 0; i < sizeof(r->desc_mapped) / sizeof(*r->desc_mapped); i++)
+		st->meta_bytes += (unsigned int)__builtin_popcountll(r->desc_mapped[i]);
+	st->meta_bytes <<= r->sys_page_shift;
 	st->slots = r->nslots;
 	st->slots_cpu = r->ncpus;
 	count_pages(b, st);

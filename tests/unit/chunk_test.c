@@ -300,12 +300,13 @@ static void a_hole_made_meanwhile_is_found(void **state)
 }
 
 /* With 64 KiB kernel pages four chunks share a page of descriptors: it is mapped once, and stays. */
-static void large_kernel_pages_share_descriptors(void **state)
+static void shared_descriptors(bool again)
 {
 	struct core *c = core_new_on(32 * MIB, 2, 8, 16);
+	__u64 start = stats(&c->heap).meta_bytes, meta;
 	__u32 turn;
-	__u64 meta;
 
+	port.again = again;
 	first_chunk = arn_first_chunk(c->r);
 	for (turn = 0; turn < 2; turn++) {
 		while (!grow(c))
@@ -318,8 +319,20 @@ static void large_kernel_pages_share_descriptors(void **state)
 		if (turn)
 			assert_int_equal(stats(&c->heap).meta_bytes, meta);
 		meta = stats(&c->heap).meta_bytes;
+		assert_int_equal(meta - start, port_pages() * 4096ULL);
 	}
 	core_end(c);
+}
+
+static void large_kernel_pages_share_descriptors(void **state)
+{
+	shared_descriptors(false);
+}
+
+/* Native memory is never refused, however often it is asked for. */
+static void large_native_pages_share_descriptors(void **state)
+{
+	shared_descriptors(true);
 }
 
 static bool refuse_descriptors(__u32 off, __u32 bytes, __u32 call)
@@ -382,4 +395,4 @@ unit_main(t(a_chunk_is_added), t(others_chunks_are_not_touched), t(a_refused_cal
 	  t(a_taken_range_is_passed_over), t(a_taken_tail_ends_the_heap), t(short_memory_marks_nothing),
 	  t(a_passing_refusal_is_tried_again), t(a_full_arena_says_so), t(growing_and_giving_back_balance),
 	  t(a_chunk_in_use_stays), t(a_hole_made_meanwhile_is_found), t(large_kernel_pages_share_descriptors),
-	  t(large_kernel_pages_short_of_memory), t(two_grow_at_once))
+	  t(large_native_pages_share_descriptors), t(large_kernel_pages_short_of_memory), t(two_grow_at_once))

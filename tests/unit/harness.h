@@ -22,6 +22,7 @@ static struct {
 	__u32 calls;
 	bool (*refuse)(__u32 off, __u32 bytes, __u32 call); /* NULL: never */
 	void (*before)(__u32 off, __u32 bytes, __u32 call); /* runs in the middle of a growth */
+	bool again; /* grants what is mapped already, as native memory does */
 	__u32 stray; /* pages unmapped that were not mapped */
 	__u8 mapped[1u << 20];
 } port;
@@ -35,7 +36,7 @@ static inline int arn_port_map(arn_base b, __u32 off, __u32 bytes)
 	if (port.refuse && port.refuse(off, bytes, call))
 		return -ARN_ENOMEM;
 	for (i = 0; i < bytes >> 12; i++)
-		if (port.mapped[(off >> 12) + i])
+		if (port.mapped[(off >> 12) + i] && !port.again)
 			return -ARN_ENOMEM;
 	memset(port.mapped + (off >> 12), 1, bytes >> 12);
 	insist(!mprotect(b + off, bytes, PROT_READ | PROT_WRITE));
