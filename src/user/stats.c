@@ -110,7 +110,6 @@ static void fill(arn_base b, struct arn_stats *st)
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		struct arn_class_stats *c = &st->cls[cls];
 		__u64 idle;
-		__u32 i;
 
 		c->size = r->cls[cls].size;
 		c->objects = c->slabs * r->cls[cls].nobj;
