@@ -32,6 +32,7 @@ needs() {
 		libsmartcols-dev       -         hdr:libsmartcols/libsmartcols.h
 		libcmocka-dev          -         lib:libcmocka.so
 		bats                   -         cmd:bats
+		spin                   -         cmd:spin
 		pkg-config             -         cmd:pkg-config
 		groff-base             -         cmd:groff
 		libmimalloc-dev        -         lib:libmimalloc.so

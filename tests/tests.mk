@@ -4,6 +4,7 @@
 -include tests/unit/unit.mk
 -include tests/fuzz/fuzz.mk
 -include tests/bpf/bpf.mk
+-include tests/model/model.mk
 -include tests/cli/cli.mk
 -include tests/fresh/fresh.mk
 

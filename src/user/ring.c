@@ -7,9 +7,7 @@
  * ring's own bytes.
  */
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "internal.h"
+#include "shared.h"
 #include "../core/ring_mpsc.h"
 
 struct arn_ring_handle {
@@ -25,39 +23,39 @@ static const char *kind_name(__u32 kind)
 
 static __attribute__((noinline, cold)) int refuse(const struct arn_ring_handle *h, __u32 kind)
 {
-	if (h->heap->gone)
-		return arn_error(EOWNERDEAD,
-				 "ring: this process is a forked child of the one that opened its heap: open it anew");
+	int err = arn_alive(h->heap);
+
+	if (err)
+		return err;
 	return arn_error(EINVAL, "ring %p: it is %s: use its own kind of calls, not those of %s",
 			 (void *)arn_ring_address(h), kind_name(h->kind), kind_name(kind));
 }
 
 #define usable(h, k) (arn_likely((h)->kind == (k)) && arn_likely(!(h)->heap->gone))
 
-/* Says why a call failed; returns err. */
-static __attribute__((noinline, cold)) int failed(const struct arn_ring_handle *h, int err, const void *obj)
+/* Says why a call with n objects failed; returns err. */
+static __attribute__((noinline, cold)) int failed(const struct arn_ring_handle *h, int err, void **objs, __u32 n)
 {
+	void *q = arn_ring_address(h);
+	__u32 i;
+
 	switch (-err) {
 	case EINVAL:
-		return arn_error(EINVAL, "ring %p: object %p%s: not an address in the heap's arena, aligned to 16",
-				 (void *)arn_ring_address(h), obj, obj ? "" : " (or one of several)");
-	case EUCLEAN:
-		return arn_error(EUCLEAN,
-				 "ring %p: its words contradict each other: somebody overwrote it: make a new one",
-				 (void *)arn_ring_address(h));
+		for (i = 0; i + 1 < n && arn_ring_offset(&h->v, (__u64)objs[i]); i++)
+			;
+		return arn_error(EINVAL,
+				 "ring %p: object %u of %u, %p: not an address in the heap's arena aligned to 16", q,
+				 i + 1, n, objs[i]);
 	case EAGAIN:
-		return arn_error(
-			EAGAIN,
-			"ring %p: other producers were first each time, or arn_ring_skip overtook this one: try again",
-			(void *)arn_ring_address(h));
+		return arn_error(EAGAIN, "ring %p: other producers came first each time, or arn_ring_skip: try again",
+				 q);
+	default:
+		return arn_error(-err,
+				 "ring %p: its words contradict each other: somebody overwrote it: make a new one", q);
 	}
-	return err;
 }
 
-static inline int checked(const struct arn_ring_handle *h, int n, const void *obj)
-{
-	return arn_likely(n >= 0) ? n : failed(h, n, obj);
-}
+#define checked(h, got, objs, n) (arn_likely((got) >= 0) ? (got) : failed(h, got, objs, n))
 
 /* ---- Begin and end ---- */
 
@@ -82,16 +80,14 @@ static struct arn_ring_handle *ring_create(struct arn_heap *heap, __u32 size, __
 	struct arn_ring_handle *h;
 	struct arn_ring *q;
 
-	if (heap->gone) {
-		arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	if (arn_alive(heap))
 		return NULL;
-	}
 	if (!arn_ring_size_ok(size)) {
 		arn_error(EINVAL, "ring of %u objects: must be a power of two up to %u", size, ARN_RING_MAX);
 		return NULL;
 	}
 	q = arn_aligned_alloc(heap, ARN_RING_ALIGN, arn_ring_bytes(size));
-	if (!q)
+	if (!q || (!heap->native && !arn_shared_mapped(heap, q, arn_ring_bytes(size))))
 		return NULL;
 	h = handle_new(heap, q, kind, size - 1);
 	if (!h) {
@@ -113,36 +109,19 @@ struct arn_ring_handle *arn_ring_create_mpsc(struct arn_heap *heap, __u32 size)
 	return ring_create(heap, size, ARN_RING_MPSC);
 }
 
-/* Whether bytes from p on are all mapped: a write to a pipe finds out without a fault. */
-static bool mapped(const char *p, __u64 bytes)
-{
-	__u64 page = (__u64)sysconf(_SC_PAGESIZE), at;
-	int fds[2];
-	bool ok = true;
-	char c;
-
-	if (pipe(fds))
-		return false;
-	for (at = 0; ok && at < bytes; at = (((__u64)p + at) | (page - 1)) + 1 - (__u64)p)
-		ok = write(fds[1], p + at, 1) == 1 && read(fds[0], &c, 1) == 1;
-	close(fds[0]);
-	close(fds[1]);
-	return ok;
-}
-
 struct arn_ring_handle *arn_ring_open(struct arn_heap *heap, struct arn_ring *ring)
 {
-	__u64 at = (__u64)ring - (__u64)heap->base, bytes = sizeof(*ring);
-	__u32 kind = 0, mask = 0;
+	size_t bytes = sizeof(*ring), have;
+	__u32 kind, mask;
+	__u64 word;
 
-	if (heap->gone) {
-		arn_error(EOWNERDEAD, "heap: this process is a forked child of the one that opened it: open it anew");
+	if (arn_alive(heap))
 		return NULL;
-	}
-	if (!at || at % ARN_RING_ALIGN || at > heap->bytes - bytes || !mapped((char *)ring, bytes)) {
+	have = (__u64)ring % ARN_RING_ALIGN ? 0 : arn_usable_size(heap, ring);
+	if (have < bytes) {
 		arn_error(
 			EINVAL,
-			"ring %p: no address of one in this heap: take what arn_ring_create in BPF returned, or arn_ring_address",
+			"ring %p: no address of one in this heap: take what BPF's arn_ring_create or arn_ring_address gave",
 			(void *)ring);
 		return NULL;
 	}
@@ -153,7 +132,8 @@ struct arn_ring_handle *arn_ring_open(struct arn_heap *heap, struct arn_ring *ri
 		return NULL;
 	}
 	bytes = arn_ring_bytes(mask + 1);
-	if (at > heap->bytes - bytes || !mapped((char *)ring, bytes)) {
+	/* Its pages may be those of two chunks. */
+	if (have < bytes || !arn_peek((char *)ring + bytes - sizeof(word), &word)) {
 		arn_error(EINVAL, "ring %p: %u objects do not fit in its memory: it is corrupt", (void *)ring,
 			  mask + 1);
 		return NULL;
@@ -172,8 +152,9 @@ int arn_ring_destroy(struct arn_ring_handle *h)
 
 	if (!h)
 		return 0;
-	if (h->heap->gone)
-		return refuse(h, h->kind);
+	err = arn_alive(h->heap);
+	if (err)
+		return err;
 	arn_xchg32_full(&arn_ring_address(h)->kind, 0);
 	err = arn_free(h->heap, arn_ring_address(h));
 	if (!err)
@@ -196,19 +177,23 @@ __u32 arn_ring_size(const struct arn_ring_handle *h)
 int arn_ring_enqueue_spsc(struct arn_ring_handle *h, void *obj)
 {
 	arn_base b = h->heap->base;
+	int got;
 
 	if (!usable(h, ARN_RING_SPSC))
 		return refuse(h, ARN_RING_SPSC);
-	return checked(h, arn_ring_put_spsc(b, arn_root(b), &h->v, (__u64)obj), obj);
+	got = arn_ring_put_spsc(b, arn_root(b), &h->v, (__u64)obj);
+	return checked(h, got, &obj, 1);
 }
 
 int arn_ring_enqueue_bulk_spsc(struct arn_ring_handle *h, void **objs, __u32 least, __u32 n)
 {
 	arn_base b = h->heap->base;
+	int got;
 
 	if (!usable(h, ARN_RING_SPSC))
 		return refuse(h, ARN_RING_SPSC);
-	return checked(h, arn_ring_put_bulk_spsc(b, arn_root(b), &h->v, objs, least, n), NULL);
+	got = arn_ring_put_bulk_spsc(b, arn_root(b), &h->v, objs, least, n);
+	return checked(h, got, objs, n);
 }
 
 int arn_ring_enqueue_mpsc(struct arn_ring_handle *h, void *obj)
@@ -221,11 +206,11 @@ int arn_ring_enqueue_mpsc(struct arn_ring_handle *h, void *obj)
 		return refuse(h, ARN_RING_MPSC);
 	off = arn_ring_offset(&h->v, (__u64)obj);
 	if (arn_unlikely(!off))
-		return failed(h, -EINVAL, obj);
+		return failed(h, -EINVAL, &obj, 1);
 	n = arn_ring_reserve(b, arn_root(b), &h->v, 1, 1, &pos);
 	if (n > 0 && arn_unlikely(!arn_ring_publish(b, &h->v, pos, off)))
 		n = -EAGAIN;
-	return checked(h, n, obj);
+	return checked(h, n, &obj, 1);
 }
 
 int arn_ring_enqueue_bulk_mpsc(struct arn_ring_handle *h, void **objs, __u32 least, __u32 n)
@@ -239,15 +224,15 @@ int arn_ring_enqueue_bulk_mpsc(struct arn_ring_handle *h, void **objs, __u32 lea
 	if (n > arn_ring_size(h))
 		n = arn_ring_size(h);
 	if (arn_ring_objects(&h->v, objs, n))
-		return failed(h, -EINVAL, NULL);
+		return failed(h, -EINVAL, objs, n);
 	got = arn_ring_reserve(b, arn_root(b), &h->v, least, n, &pos);
 	if (got <= 0)
-		return checked(h, got, NULL);
+		return checked(h, got, objs, n);
 	done = arn_ring_publish_all(b, &h->v, pos, objs, (__u32)got);
 	if (arn_likely(done == (__u32)got))
 		return got;
 	arn_ring_abandon(b, &h->v, pos + done, (__u32)got - done);
-	return done ? (int)done : failed(h, -EAGAIN, NULL);
+	return done ? (int)done : failed(h, -EAGAIN, objs, n);
 }
 
 /* A dequeued object, or why there is none. */
@@ -255,7 +240,7 @@ static inline void *object(const struct arn_ring_handle *h, int n, __u64 addr)
 {
 	if (arn_likely(n > 0))
 		return (void *)addr;
-	errno = n ? -failed(h, n, NULL) : EAGAIN;
+	errno = n ? -failed(h, n, NULL, 0) : EAGAIN;
 	return NULL;
 }
 
@@ -290,10 +275,12 @@ void *arn_ring_dequeue_mpsc(struct arn_ring_handle *h)
 int arn_ring_dequeue_bulk_spsc(struct arn_ring_handle *h, void **out, __u32 least, __u32 n)
 {
 	arn_base b = h->heap->base;
+	int got;
 
 	if (!usable(h, ARN_RING_SPSC))
 		return refuse(h, ARN_RING_SPSC);
-	return checked(h, arn_ring_get_bulk_spsc(b, arn_root(b), &h->v, out, least, n), NULL);
+	got = arn_ring_get_bulk_spsc(b, arn_root(b), &h->v, out, least, n);
+	return checked(h, got, out, n);
 }
 
 int arn_ring_dequeue_bulk_mpsc(struct arn_ring_handle *h, void **out, __u32 least, __u32 n)
@@ -302,12 +289,14 @@ int arn_ring_dequeue_bulk_mpsc(struct arn_ring_handle *h, void **out, __u32 leas
 
 	if (!usable(h, ARN_RING_MPSC))
 		return refuse(h, ARN_RING_MPSC);
-	return checked(h, arn_ring_get_bulk_mpsc(b, arn_root(b), &h->v, out, least, n), NULL);
+	return arn_ring_get_bulk_mpsc(b, arn_root(b), &h->v, out, least, n);
 }
 
 int arn_ring_count(const struct arn_ring_handle *h)
 {
-	return h->heap->gone ? refuse(h, h->kind) : (int)arn_ring_held(h->heap->base, &h->v);
+	int err = arn_alive(h->heap);
+
+	return err ? err : (int)arn_ring_held(h->heap->base, &h->v);
 }
 
 int arn_ring_skip(struct arn_ring_handle *h)

@@ -4,12 +4,13 @@
 # one by `make fuzz` (FUZZ_SECONDS for each).  corpus/X holds inputs that found something, see its README.
 
 FUZZ_SECONDS ?= 600
-FUZZERS := api scribble
+FUZZERS := api scribble ring
 FUZZ_CC := $(CLANG) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-std=gnu11 -D_GNU_SOURCE -DARN_VERSION='"$(VERSION)"' $(WARN) -Wshadow $(INC)
 FUZZ_LIB := $(LIB_SRC:src/user/%.c=$(B)/fuzz/lib/%.o)
 FUZZ_RUNS_api := 1000
 FUZZ_RUNS_scribble := 900
+FUZZ_RUNS_ring := 5000
 
 $(FUZZ_LIB): $(B)/fuzz/lib/%.o: src/user/%.c $(HEADERS) $(B)/arenite_sys.skel.h tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)

@@ -141,6 +141,7 @@ static void a_wrong_address_is_refused(void **state)
 	struct arn_heap *h = heap_new(32 * MIB);
 	const struct kind *k;
 	void *wrong[] = { NULL, &h, (void *)(h->base + 17), (void *)(h->base - 16), (void *)(h->base + (4ULL << 30)) };
+	char says[80];
 	void *p[20];
 	__u32 i, at;
 
@@ -156,6 +157,9 @@ static void a_wrong_address_is_refused(void **state)
 			for (at = 0; at < 20; at++) {
 				p[at] = wrong[i];
 				assert_int_equal(k->put_bulk(q, p, 1, 20), -EINVAL);
+				snprintf(says, sizeof(says), "object %u of 20, %p", at + 1, wrong[i]);
+				if (wrong[i])
+					assert_non_null(strstr(arn_last_error(), says));
 				p[at] = nth(h, at);
 			}
 			ring_is_empty(k, q);
