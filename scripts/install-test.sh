@@ -24,6 +24,7 @@ diff -u - <(cd "$root$prefix" && find . ! -type d | sort) <<-END || fail "other 
 	./bin/arenite
 	./include/arenite/arenite.bpf.h
 	./include/arenite/arenite.h
+	./include/arenite/feature.h
 	./include/arenite/layout.h
 	./include/arenite/stats.h
 	./lib/arenite/arenite.bpf.o
