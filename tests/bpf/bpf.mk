@@ -4,8 +4,8 @@
 # include the installed form of the header (build/include).
 
 BT		:= $(B)/bpftest
-BT_TESTS	:= verifier basics bulk ring ring_kill refuse exhaust emergency grow contexts structops share adopt globals interrupt \
-		   parallel checked features anycontext user
+BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
+		   adopt globals interrupt parallel checked features anycontext user
 BT_OBJS		:= ops ring pack churn contexts globals verifier bare features anycontext
 BT_BPF_CFLAGS	:= -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -Itests/bpf -I/usr/include/$(ARCH)
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -Itests/bpf -I$(BT) $(CFLAGS) \

@@ -1,84 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * ring.c - rings with BPF at one end, at the other, or at both: the calls' answers; hand-overs on two CPUs;
- * interrupts on top of producers, in their middle; words overwritten by a process.
+ * ring.c - rings with BPF at one end, at the other, or at both: the calls' answers, hand-overs on two CPUs, and
+ * words overwritten by a process.
  *
- * The algorithm itself is shown by tests/unit/ring_test.c and ring_mpsc_test.c; processes that are killed by
- * ring_kill.c.  Preempted tasks are not shown on kernels that do not preempt.
+ * The algorithm itself is shown by tests/unit/ring*_test.c, what interrupts by ring_top.c, processes that are
+ * killed by ring_kill.c.  Preempted tasks are not shown on kernels that do not preempt.
  */
-#include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include "rig.h"
-#include "ring.h"
+#include "ring_rig.h"
 #include "ops.skel.h"
-#include "ring.skel.h"
-
-static struct rig *t;
-static struct ring_bpf *bpf;
-static volatile bool broken; /* an end gave up: the other does too */
-
-static int setup(void **state)
-{
-	t = rig_new(64 * MiB, 16 * MiB);
-	bpf = ring_bpf__open();
-	assert_non_null(bpf);
-	assert_int_equal(rig_load(t->heap, bpf->skeleton), 0);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	ring_bpf__destroy(bpf);
-	assert_int_equal(rig_live(t->heap), 0);
-	rig_end(t);
-	return 0;
-}
-
-static __s64 call(struct ring_op o)
-{
-	rig_run(bpf->progs.ring_do, &o, sizeof(o));
-	return o.ret;
-}
-
-static __u64 create(enum ring_kind kind, __u32 size)
-{
-	return (__u64)call((struct ring_op){ .code = RING_CREATE, .kind = kind, .obj = size });
-}
-
-static __s64 destroy(__u64 q)
-{
-	return call((struct ring_op){ .code = RING_DESTROY, .ring = q });
-}
-
-static __s64 put(enum ring_kind kind, __u64 q, __u64 obj)
-{
-	return call((struct ring_op){ .code = RING_PUT, .kind = kind, .ring = q, .obj = obj });
-}
-
-static __u64 get(enum ring_kind kind, __u64 q)
-{
-	return (__u64)call((struct ring_op){ .code = RING_GET, .kind = kind, .ring = q });
-}
-
-static __s64 bulk(enum ring_code code, enum ring_kind kind, __u64 q, void *vec, __u32 least, __u32 n)
-{
-	return call((struct ring_op){ code, kind, least, n, q, (__u64)vec, 0 });
-}
-
-static __s64 count(__u64 q)
-{
-	return call((struct ring_op){ .code = RING_COUNT, .ring = q });
-}
-
-/* The n-th address that may be in a ring. */
-static __u64 nth(__u32 n)
-{
-	return (__u64)t->base + 16 + (__u64)n * 16;
-}
 
 /* ---- answers ---- */
 
@@ -202,127 +131,6 @@ static void user_space_makes_one_too(void **state)
 
 /* ---- hand-overs ---- */
 
-/* One end of a hand-over, on a CPU of its own. */
-struct end {
-	struct ring_side s;
-	struct arn_ring_handle *h; /* user space's end; NULL: BPF's */
-	bool sends;
-	int cpu, err;
-	pthread_t thread;
-	__u64 next[RING_PRODUCERS];
-	void *vec[RING_BATCH];
-};
-
-/* In a loop that waits for the other end: now and then the CPU to others. */
-static void wait_a_moment(__u32 *turns)
-{
-	if (++*turns % 200 == 0)
-		sched_yield();
-}
-
-static int user_send(struct end *e)
-{
-	struct ring_side *s = &e->s;
-	__u32 n = s->count - s->done < s->most ? (__u32)(s->count - s->done) : s->most, i, least = s->all ? n : 1;
-	int got;
-
-	for (i = 0; i < n; i++) {
-		struct ring_cell *c = (struct ring_cell *)s->cells + (s->done + i) % RING_CELLS;
-
-		c->n = s->done + i;
-		c->id = s->id;
-		e->vec[i] = c;
-	}
-	if (s->kind == RING_SPSC)
-		got = s->most == 1 ? arn_ring_enqueue_spsc(e->h, e->vec[0])
-				   : arn_ring_enqueue_bulk_spsc(e->h, e->vec, least, n);
-	else
-		got = s->most == 1 ? arn_ring_enqueue_mpsc(e->h, e->vec[0])
-				   : arn_ring_enqueue_bulk_mpsc(e->h, e->vec, least, n);
-	return got;
-}
-
-static int user_receive(struct end *e)
-{
-	struct ring_side *s = &e->s;
-	__u32 n = s->count - s->done < s->most ? (__u32)(s->count - s->done) : s->most, least = s->all ? n : 1;
-	int got, i;
-
-	if (s->most == 1) {
-		e->vec[0] = s->kind == RING_SPSC ? arn_ring_dequeue_spsc(e->h) : arn_ring_dequeue_mpsc(e->h);
-		got = e->vec[0] != NULL;
-	} else {
-		got = s->kind == RING_SPSC ? arn_ring_dequeue_bulk_spsc(e->h, e->vec, least, n)
-					   : arn_ring_dequeue_bulk_mpsc(e->h, e->vec, least, n);
-	}
-	for (i = 0; i < got; i++) {
-		struct ring_cell *c = e->vec[i];
-
-		if (c->id >= RING_PRODUCERS || c->n != e->next[c->id])
-			s->wrong++;
-		else
-			e->next[c->id]++;
-	}
-	return got;
-}
-
-static void *run_end(void *arg)
-{
-	struct end *e = arg;
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &e->s, .ctx_size_in = sizeof(e->s));
-	__u32 turns = 0;
-	int got;
-
-	rig_pin_cpu(e->cpu);
-	while (e->s.done < e->s.count && !broken) {
-		__u64 before = e->s.done;
-
-		if (!e->h) {
-			struct bpf_program *prog = e->sends ? bpf->progs.ring_send : bpf->progs.ring_receive;
-
-			e->err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
-			if (e->s.done == before)
-				sched_yield();
-			broken |= e->err != 0;
-			continue;
-		}
-		got = e->sends ? user_send(e) : user_receive(e);
-		if (got < 0 && got != -EAGAIN) /* that is an answer too: others were first each time */
-			e->err = got;
-		else if (got > 0)
-			e->s.done += (__u32)got;
-		else
-			wait_a_moment(&turns);
-		broken |= e->err != 0;
-	}
-	return NULL;
-}
-
-static struct end end_new(struct arn_ring_handle *h, bool user, bool sends, enum ring_kind kind, __u32 most, __u64 n)
-{
-	struct end e = { .h = user ? h : NULL, .sends = sends, .cpu = sends ? 0 : 1 % rig_cpus() };
-
-	e.s.ring = (__u64)arn_ring_address(h);
-	e.s.kind = kind;
-	e.s.most = most;
-	e.s.count = n;
-	e.s.vec = (__u64)bpf_malloc(t, RING_BATCH * 8);
-	if (sends)
-		e.s.cells = (__u64)bpf_malloc(t, RING_CELLS * sizeof(struct ring_cell));
-	assert_true(e.s.vec && (e.s.cells || !sends));
-	return e;
-}
-
-static void end_over(struct end *e)
-{
-	if (e->err)
-		fail_msg("%s %s: %s", e->h ? "user" : "BPF", e->sends ? "producer" : "consumer", strerror(-e->err));
-	assert_int_equal(e->s.done, e->s.count);
-	assert_int_equal(e->s.wrong, 0);
-	assert_int_equal(bpf_free(t, (void *)e->s.vec), 0);
-	assert_int_equal(bpf_free(t, (void *)e->s.cells), 0);
-}
-
 /* Numbered objects from one CPU to the other: all, in order, with what was written to them. */
 static void hand_over(bool user_sends, bool user_receives)
 {
@@ -374,6 +182,20 @@ static void user_to_user(void **state)
 	hand_over(true, true);
 }
 
+/* The atomics that BPF uses where the machine does not keep stores and loads in order work here too. */
+static void as_on_a_machine_with_weaker_order(void **state)
+{
+	__u32 flags = t->root->flags;
+
+#ifdef __x86_64__
+	assert_true(flags & ARN_F_TSO);
+#endif
+	t->root->flags = flags & ~ARN_F_TSO;
+	hand_over(false, false);
+	hand_over(true, false);
+	t->root->flags = flags;
+}
+
 /* Four producers, two of them BPF's, on two CPUs. */
 static void producers_of_both_worlds(void **state)
 {
@@ -396,172 +218,6 @@ static void producers_of_both_worlds(void **state)
 		end_over(&p[i]);
 	end_over(&c);
 	assert_ok(arn_ring_destroy(h));
-}
-
-/* ---- on top of each other ---- */
-
-static int perf_open(struct perf_event_attr *attr)
-{
-	attr->size = sizeof(*attr);
-	return (int)syscall(SYS_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* Clock interrupts on CPU 0 that produce, on top of a BPF producer or a user one there. */
-static void an_interrupt_on_top(bool user, enum ring_kind kind, enum ring_tick role)
-{
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
-					.config = PERF_COUNT_SW_CPU_CLOCK,
-					.sample_period = 25000 };
-	bool consumer = role == TICK_PUT;
-	struct arn_ring_handle *h =
-		kind == RING_SPSC ? arn_ring_create_spsc(t->heap, 1024) : arn_ring_create_mpsc(t->heap, 1024);
-	struct end p = end_new(h, user, true, kind, 16, 300000),
-		   tick = end_new(h, false, consumer, kind, 8, ~0ULL >> 1);
-	struct end c = end_new(h, true, false, kind, 64, ~0ULL >> 1);
-	struct bpf_link *link;
-	int fd = perf_open(&attr);
-
-	tick.s.id = 1;
-	bpf->bss->ticks = bpf->bss->tick_refused = 0;
-	bpf->bss->tick_side = tick.s;
-	bpf->bss->tick_role = role;
-	memset(bpf->bss->next, 0, sizeof(bpf->bss->next));
-	link = fd < 0 ? NULL : bpf_program__attach_perf_event(bpf->progs.ring_tick, fd);
-	if (!link) {
-		print_message("skipped: no clock events (perf_event_open): %s\n", strerror(errno));
-	} else {
-		assert_int_equal(pthread_create(&p.thread, NULL, run_end, &p), 0);
-		if (consumer) {
-			/* ends when all is there that was sent */
-			rig_pin_cpu(1 % rig_cpus());
-			while (!bpf->bss->ticks || c.s.done < p.s.count + bpf->bss->tick_side.done ||
-			       *(volatile __u64 *)&p.s.done < p.s.count) {
-				int got = user_receive(&c);
-
-				assert_true(got >= 0);
-				c.s.done += (__u32)got;
-			}
-			rig_pin_cpu(0);
-		}
-		pthread_join(p.thread, NULL);
-		bpf_link__destroy(link);
-		while (consumer && user_receive(&c) > 0)
-			;
-		print_message("%llu interrupts, %llu objects of theirs\n", bpf->bss->ticks, bpf->bss->tick_side.done);
-		assert_true(bpf->bss->ticks > 20 && bpf->bss->tick_side.done > 20);
-		if (consumer) {
-			assert_int_equal(c.next[0], p.s.count);
-			assert_int_equal(c.next[1], bpf->bss->tick_side.done);
-		} else {
-			assert_int_equal(bpf->bss->tick_side.wrong, 0);
-			assert_int_equal(bpf->bss->next[0], bpf->bss->tick_side.done);
-			assert_int_equal(bpf->bss->next[0] + (__u32)arn_ring_count(h), p.s.count);
-		}
-	}
-	p.err = 0;
-	c.s.count = c.s.done;
-	tick.s.count = tick.s.done;
-	end_over(&p);
-	end_over(&tick);
-	end_over(&c);
-	assert_ok(arn_ring_destroy(h));
-}
-
-static void interrupts_produce_on_top_of_a_bpf_producer(void **state)
-{
-	an_interrupt_on_top(false, RING_MPSC, TICK_PUT);
-}
-
-static void interrupts_produce_on_top_of_a_user_producer(void **state)
-{
-	an_interrupt_on_top(true, RING_MPSC, TICK_PUT);
-}
-
-/* An interrupt may be the consumer of a producer that it interrupted. */
-static void interrupts_consume_on_top_of_their_producer(void **state)
-{
-	an_interrupt_on_top(false, RING_SPSC, TICK_GET);
-}
-
-/* A program on CPU 0 that runs in an NMI just after each store to a word of the arena; NULL: not here. */
-static struct bpf_link *watch(const void *word)
-{
-	struct perf_event_attr attr = { .type = PERF_TYPE_BREAKPOINT,
-					.bp_type = HW_BREAKPOINT_W,
-					.bp_len = HW_BREAKPOINT_LEN_4,
-					.sample_period = 1 };
-	struct bpf_link *link;
-	int fd;
-
-	rig_run(bpf->progs.ring_where, NULL, 0);
-	attr.bp_addr = bpf->bss->kern_vm + 32768 + (__u32)(__u64)word; /* behind a guard */
-	fd = perf_open(&attr);
-	link = fd < 0 ? NULL : bpf_program__attach_perf_event(bpf->progs.ring_tick, fd);
-	if (!link) {
-		print_message("skipped: no watchpoints (perf_event_open): %s\n", strerror(errno));
-		skip();
-	}
-	return link;
-}
-
-/*
- * An NMI between the two steps of a producer of n objects, just after tail has moved: what it does, and what is
- * in the ring when both are done.
- */
-static void nmi_between(__u32 n, enum ring_tick role, __u32 most)
-{
-	__u64 q = create(RING_MPSC, 16), *p = bpf_malloc(t, 16 * 8);
-	struct arn_ring_handle *h = arn_ring_open(t->heap, (struct arn_ring *)q);
-	struct end e = end_new(h, false, true, RING_MPSC, most, most);
-	void *out[16] = {};
-	struct bpf_link *link;
-	__u32 i;
-
-	for (i = 0; i < n; i++)
-		p[i] = nth(i);
-	bpf->bss->ticks = bpf->bss->tick_refused = 0;
-	bpf->bss->tick_side = e.s;
-	bpf->bss->tick_role = role;
-	link = watch(&((struct arn_ring *)q)->tail);
-	if (n == 1)
-		assert_int_equal(put(RING_MPSC, q, p[0]), 1);
-	else
-		assert_int_equal(bulk(RING_PUT_BULK, RING_MPSC, q, p, n, n), n);
-	bpf_link__destroy(link);
-	assert_true(bpf->bss->ticks > 0);
-	assert_int_equal(bpf->bss->tick_refused, 0);
-	if (role == TICK_PUT) {
-		/* it did not wait, and comes after those who were first to reserve */
-		assert_int_equal(bpf->bss->tick_side.done, most);
-		assert_int_equal(arn_ring_dequeue_bulk_mpsc(h, out, 1, 16), n + most);
-		for (i = 0; i < most; i++)
-			assert_ptr_equal(out[n + i], (struct ring_cell *)e.s.cells + i);
-	} else {
-		/* nothing was there yet */
-		assert_int_equal(bpf->bss->tick_side.done, 0);
-		assert_true(bpf->bss->tick_side.idle > 0);
-		assert_int_equal(arn_ring_dequeue_bulk_mpsc(h, out, 1, 16), n);
-	}
-	for (i = 0; i < n; i++)
-		assert_ptr_equal(out[i], (void *)p[i]);
-	e.s.done = e.s.count;
-	end_over(&e);
-	assert_ok(arn_ring_destroy(h));
-	assert_int_equal(bpf_free(t, p), 0);
-}
-
-static void an_nmi_produces_between_reserve_and_publish(void **state)
-{
-	nmi_between(1, TICK_PUT, 1);
-	nmi_between(1, TICK_PUT, 5);
-	nmi_between(7, TICK_PUT, 1);
-	nmi_between(7, TICK_PUT, 5);
-}
-
-static void an_nmi_finds_what_is_not_published_absent(void **state)
-{
-	nmi_between(1, TICK_GET, 1);
-	nmi_between(7, TICK_GET, 5);
 }
 
 /* ---- a process writes anything into a ring ---- */
@@ -640,12 +296,8 @@ int main(void)
 		cmocka_unit_test(user_to_bpf),
 		cmocka_unit_test(bpf_to_bpf),
 		cmocka_unit_test(user_to_user),
+		cmocka_unit_test(as_on_a_machine_with_weaker_order),
 		cmocka_unit_test(producers_of_both_worlds),
-		cmocka_unit_test(interrupts_produce_on_top_of_a_bpf_producer),
-		cmocka_unit_test(interrupts_produce_on_top_of_a_user_producer),
-		cmocka_unit_test(interrupts_consume_on_top_of_their_producer),
-		cmocka_unit_test(an_nmi_produces_between_reserve_and_publish),
-		cmocka_unit_test(an_nmi_finds_what_is_not_published_absent),
 		cmocka_unit_test(calls_on_a_corrupt_ring_end),
 	};
 

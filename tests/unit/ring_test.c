@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * ring_test.c - what holds of both kinds of ring: order, room, all or as many as fit, refusals, threads, and
- * that nothing written into one's memory makes a call hang or leave it.
+ * ring_test.c - what holds of both kinds of ring: order, room, all or as many as fit, refusals, and that
+ * nothing written into one's memory makes a call hang or leave it.
  *
- * What only rings with many producers have is in ring_mpsc_test.c, BPF at either end in tests/bpf/ring.c.
+ * What only rings with many producers have is in ring_mpsc_test.c, threads are in ring_threads_test.c, BPF at
+ * either end is in tests/bpf/ring.c.
  */
-#include <pthread.h>
 #include <unistd.h>
 #include "rings.h"
 
@@ -250,97 +250,6 @@ static void no_memory_is_an_answer(void **state)
 	heap_end(h);
 }
 
-/* ---- two threads ---- */
-
-struct side {
-	const struct kind *k;
-	struct arn_heap *h;
-	struct arn_ring_handle *q;
-	__u32 most; /* objects a call; 1: single calls */
-	__u64 n, *cell;
-};
-
-#define CELLS 4096
-
-/* Objects are cells that carry a number, written just before they are sent. */
-static void *send(void *arg)
-{
-	struct side *s = arg;
-	__u64 i = 0, seed = 3;
-	void *p[64];
-	__u32 k, n, turns = 0;
-	int got;
-
-	while (i < s->n) {
-		n = s->most > 1 ? 1 + rnd(&seed) % s->most : 1;
-		if (n > s->n - i)
-			n = (__u32)(s->n - i);
-		for (k = 0; k < n; k++) {
-			__u64 *c = &s->cell[(i + k) % CELLS * 2];
-
-			*c = i + k;
-			p[k] = c;
-		}
-		got = s->most > 1 ? s->k->put_bulk(s->q, p, rnd(&seed) % 2 ? n : 1, n) : s->k->put(s->q, p[0]);
-		insist(got >= 0);
-		i += (__u32)got;
-		if (!got)
-			pause_now_and_then(&turns);
-	}
-	return NULL;
-}
-
-/* All come, in order, with what was written to them. */
-static void receive(struct side *s)
-{
-	__u64 i = 0, seed = 4;
-	void *p[64];
-	__u32 k, n, turns = 0;
-	int got;
-
-	while (i < s->n) {
-		n = s->most > 1 ? 1 + rnd(&seed) % s->most : 1;
-		if (s->most > 1) {
-			got = s->k->get_bulk(s->q, p, rnd(&seed) % 4 || s->n - i < n ? 1 : n, n);
-		} else {
-			p[0] = s->k->get(s->q);
-			got = p[0] != NULL;
-		}
-		insist(got >= 0);
-		for (k = 0; k < (__u32)got; k++) {
-			insist(p[k] == &s->cell[(i + k) % CELLS * 2]);
-			insist(*(__u64 *)p[k] == i + k);
-		}
-		i += (__u32)got;
-		if (!got)
-			pause_now_and_then(&turns);
-	}
-}
-
-static void threads_hand_over_in_order(void **state)
-{
-	static const __u32 sizes[] = { 1, 2, 64, 1024 }, most[] = { 1, 8, 64 };
-	struct arn_heap *h = heap_new(32 * MIB);
-	__u64 *cell = arn_malloc(h, CELLS * 16);
-	const struct kind *k;
-	pthread_t th;
-	__u32 i, j;
-
-	for_each_kind(k) for (i = 0; i < NELEMS(sizes); i++) for (j = 0; j < NELEMS(most); j++)
-	{
-		struct side s = { k, h, ring_new(k, h, sizes[i]), most[j], 0, cell };
-
-		s.n = (sizes[i] > 2 ? 200000 : 5000) / ARN_TEST_SCALE;
-		assert_int_equal(pthread_create(&th, NULL, send, &s), 0);
-		receive(&s);
-		pthread_join(th, NULL);
-		ring_is_empty(k, s.q);
-		arn_ring_destroy(s.q);
-	}
-	arn_free(h, cell);
-	heap_end(h);
-}
-
 /* ---- any word may be wrong ---- */
 
 /* A word that leads somewhere: near an index, an object, an extreme, or anything. */
@@ -446,4 +355,4 @@ static void a_corrupt_ring_keeps_to_its_memory(void **state)
 
 unit_main(t(a_ring_holds_what_its_size_says), t(bulk_takes_at_least_and_at_most), t(any_sequence_is_a_queue),
 	  t(a_wrong_address_is_refused), t(wrong_uses_are_refused), t(no_memory_is_an_answer),
-	  t(threads_hand_over_in_order), t(a_corrupt_ring_keeps_to_its_memory))
+	  t(a_corrupt_ring_keeps_to_its_memory))

@@ -25,6 +25,7 @@ struct kind {
 	  arn_ring_dequeue_bulk_##k }
 
 static const struct kind kinds[] = { KIND(spsc), KIND(mpsc) };
+#define MPSC		 (&kinds[1])
 #define for_each_kind(k) for (k = kinds; k < kinds + NELEMS(kinds); k++)
 
 /* The n-th address that may be in a ring; rings do not look behind it. */
@@ -61,6 +62,35 @@ static inline void ring_is_empty(const struct kind *k, struct arn_ring_handle *q
 	assert_null(k->get(q));
 	assert_int_equal(errno, EAGAIN);
 	assert_int_equal(arn_ring_count(q), 0);
+}
+
+/* The core by itself on a ring that the library made. */
+struct bare {
+	struct arn_heap *h;
+	struct arn_root *r;
+	struct arn_ring_handle *q;
+	struct arn_ring_view v;
+};
+
+static inline struct bare bare_new(__u32 size)
+{
+	struct bare t = { .h = heap_new(24 * MIB) };
+
+	t.r = arn_root(t.h->base);
+	t.q = ring_new(MPSC, t.h, size);
+	t.v = (struct arn_ring_view){ (__u64)t.h->base, (__u32)(__u64)arn_ring_address(t.q), size - 1 };
+	return t;
+}
+
+static inline void bare_end(struct bare *t)
+{
+	arn_ring_destroy(t->q);
+	heap_end(t->h);
+}
+
+static inline int reserve(struct bare *t, __u32 n, __u32 *pos)
+{
+	return arn_ring_reserve(t->h->base, t->r, &t->v, n, n, pos);
 }
 
 /* In a loop that waits for another thread: a moment, and now and then the CPU to others. */
