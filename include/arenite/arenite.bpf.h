@@ -32,10 +32,10 @@
  * units and prebuilt objects link.  To use a map of your own, define it before this include and
  * define ARN_MAP to its name.
  */
-#define ARN_ARENA                                                  \
-	struct {                                                   \
-		__uint(type, BPF_MAP_TYPE_ARENA);                  \
-		__uint(map_flags, ARN_MAP_FLAGS);                  \
+#define ARN_ARENA                                                                                                      \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_ARENA);                                                                      \
+		__uint(map_flags, ARN_MAP_FLAGS);                                                                      \
 	} arn_arena __weak SEC(".maps")
 
 #ifndef ARN_MAP
@@ -75,6 +75,10 @@ int arn__ring_put_bulk_mpsc(__u64 ring, __u64 ptrs, __u32 least, __u32 n);
 int arn__ring_get_bulk_spsc(__u64 ring, __u64 out, __u32 least, __u32 n);
 int arn__ring_get_bulk_mpsc(__u64 ring, __u64 out, __u32 least, __u32 n);
 int arn__ring_skip(__u64 ring);
+__u64 arn__percpu_alloc(__u64 size);
+__u32 arn__percpu_alloc_bulk(__u64 size, __u32 n, __u64 out);
+int arn__percpu_free(__u64 ptr);
+__u64 arn__percpu_sum(__u64 ptr);
 
 /* A loop in the kernel has a bound (250 ms): the largest objects take several calls. */
 #define ARN_LONG_TURNS 32
@@ -273,6 +277,67 @@ static inline __attribute__((always_inline)) int arn_ring_skip(struct arn_ring _
 {
 	return arn__ring_skip((__u64)ring);
 }
+
+/*
+ * Per-CPU objects: one object, a copy for each possible CPU, a page apart.  What arn_percpu_alloc returns is
+ * CPU 0's copy, and the object's name; pointers into it (members) have their counterparts too.
+ *
+ * 1 to 512 bytes, or what the heap's creator raised that to (arn_options.percpu_max), in classes of 16
+ * bytes to 128 and then four a doubling; each class aligns as arn_malloc's does.  Every copy is zero.  NULL:
+ * the size is none of those, or as arn_malloc.  Same contexts and progress as arn_malloc; the zeroing takes
+ * as long as there are CPUs.
+ */
+static inline __attribute__((always_inline)) void __arena *arn_percpu_alloc(__u64 size)
+{
+	return (void __arena *)arn__percpu_alloc(size);
+}
+
+/* As arn_free, for per-CPU objects only; arn_free refuses those. */
+static inline __attribute__((always_inline)) int arn_percpu_free(void __arena *ptr)
+{
+#ifndef ARN_NO_INLINE
+	arn_name_arena();
+	if (arn_likely(arn_hit_free(arn_root(ARN_HERE), (__u64)ptr, ARN_PLAIN_CLASSES, ARN_PERCPU_CLASSES)))
+		return 0;
+#endif
+	return arn__percpu_free((__u64)ptr);
+}
+
+/* As arn_malloc_bulk and arn_free_bulk. */
+static inline __attribute__((always_inline)) __u32 arn_percpu_alloc_bulk(__u64 size, __u32 n, __u64 out)
+{
+	n -= arn__percpu_alloc_bulk(size, n, out);
+	asm volatile("" : "+r"(n));
+	return n;
+}
+
+int arn_percpu_free_bulk(__u64 ptrs, __u32 n);
+
+/* Copies that an object has: possible CPUs.  0: no heap. */
+__u32 arn_percpu_cpus(void);
+
+/*
+ * The copy of this CPU, of cpu; p is not NULL, cpu below arn_percpu_cpus().  Other programs on this CPU
+ * (interrupts, tasks that preempt) use the same copy: what they may change at once wants atomics.
+ */
+#define arn_per_cpu_ptr(p, cpu) ((__typeof__(p))((__u64)(p) + (__u64)(cpu) * ARN_PERCPU_STRIDE))
+#define arn_this_cpu_ptr(p)	arn_per_cpu_ptr(p, bpf_get_smp_processor_id())
+
+/* for (cpu ...) over all copies; cpu is an int. */
+#define arn_for_each_cpu(cpu) bpf_for (cpu, 0, (int)arn_percpu_cpus())
+
+/* The __u64 at p in a per-CPU object (aligned) and its counterparts, added up; each is read once. */
+static inline __attribute__((always_inline)) __u64 arn_percpu_sum(const __u64 __arena *p)
+{
+	return arn__percpu_sum((__u64)p);
+}
+
+/*
+ * Sleepable.  Makes slabs for n per-CPU objects of a size, beside those that are there, and maps memory for
+ * them as arn_reserve does (same errors; -E2BIG also: an impossible size).  arn_trim takes back what is
+ * unused.
+ */
+int arn_percpu_prepare(__u64 size, __u32 n);
 
 #ifndef ARN_LINKED
 #include "../../src/bpf/api_bpf.h"

@@ -47,6 +47,9 @@ struct arn_options {
 	__u32 flags; /* ARN_NATIVE, ARN_CHECKED */
 	__u32 user_slots; /* places for user threads' caches; 0: 64 */
 	const char *name; /* of the arena map, at most 15 characters; NULL: "arenite" */
+	__u32 percpu_max; /* largest per-CPU object, 512 to 4096; 0: 512.  Raised: coarser classes above 128 */
+	__u32 percpu_cpus; /* copies of a per-CPU object; 0: possible CPUs (a shared heap has no fewer) */
+	__u64 percpu_budget; /* what all slots may keep of one class of per-CPU objects; 0: 16 MiB */
 };
 
 /* ---- What this machine has ---- */
@@ -139,6 +142,7 @@ struct arn_object {
 	__u64 addr; /* in the opener's address space */
 	__u64 size; /* of its class or page run; checked heaps: as asked for */
 	__u32 tag; /* checked heaps: arn_set_tag of whoever allocated it */
+	__u32 percpu; /* 1: a per-CPU object; addr is CPU 0's copy, size a copy's */
 };
 
 /*
@@ -241,6 +245,35 @@ ARN_API int arn_ring_count(const struct arn_ring_handle *ring);
  * and nothing to dequeue for longer than a producer may take; any thread or process may call it at any time.
  */
 ARN_API int arn_ring_skip(struct arn_ring_handle *ring);
+
+/* ---- Per-CPU objects (also on shared heaps) ---- */
+
+/*
+ * One object, a copy for each possible CPU, a page apart; every copy is zero.  The pointer is CPU 0's copy
+ * and the object's name; pointers into it have their counterparts too.  EINVAL: size is 0; E2BIG: above
+ * the heap's limit (512 bytes unless created with more); ENOMEM.  On a shared heap each call runs a BPF
+ * program (about a microsecond), and EPERM is possible.
+ */
+ARN_API void *arn_percpu_alloc(struct arn_heap *heap, size_t size);
+/* As arn_free, for per-CPU objects only; arn_free refuses those. */
+ARN_API int arn_percpu_free(struct arn_heap *heap, void *ptr);
+/* As arn_malloc_bulk and arn_free_bulk. */
+ARN_API size_t arn_percpu_alloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);
+ARN_API long arn_percpu_free_bulk(struct arn_heap *heap, void **ptrs, size_t n);
+
+/* Copies that an object has. */
+ARN_API __u32 arn_percpu_cpus(const struct arn_heap *heap);
+/* The copy of cpu, below arn_percpu_cpus(); of the CPU that this thread runs on at the moment (a later
+ * store may be made on another: use atomics).  ptr is not NULL. */
+ARN_API void *arn_per_cpu_ptr(const struct arn_heap *heap, void *ptr, __u32 cpu);
+ARN_API void *arn_this_cpu_ptr(const struct arn_heap *heap, void *ptr);
+#define arn_for_each_cpu(heap, cpu) for ((cpu) = 0; (cpu) < arn_percpu_cpus(heap); (cpu)++)
+/* The words at ptr and its counterparts, added up; each is read once while others may write. */
+ARN_API __u64 arn_percpu_sum(struct arn_heap *heap, const __u64 *ptr);
+
+/* Makes slabs for n objects of a size, beside those that are there, mapping memory for them (errors as
+ * arn_reserve; EINVAL, E2BIG: an impossible size).  arn_trim takes back what is unused. */
+ARN_API int arn_percpu_prepare(struct arn_heap *heap, size_t size, __u32 n);
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,9 @@
 #define ARN_MIN_ARENA (24ULL << 20) /* root, tables and a few chunks of heap */
 #define ARN_MAX_ARENA (4ULL << 30)
 
-#define ARN_CLASSES	 40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
+#define ARN_PLAIN_CLASSES  40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
+#define ARN_PERCPU_CLASSES 16 /* of per-CPU objects, after those */
+#define ARN_CLASSES	   (ARN_PLAIN_CLASSES + ARN_PERCPU_CLASSES)
 #define ARN_MAX_CLASSED	 32768u /* larger objects are page runs of their own */
 #define ARN_MAG_OBJS	 120 /* with its header a magazine is 512 bytes */
 #define ARN_MAG_SHIFT	 9
@@ -73,7 +75,18 @@
 #define ARN_EMERGENCY	 32 /* most objects that a class keeps in its emergency reserve */
 #define ARN_BINS	 80 /* free page runs by length: exact to 7, then four a doubling */
 
-/* State byte: class + 1 where an allocated object starts, ARN_STATE_LARGE for a page run, else 0. */
+/*
+ * Per-CPU objects: slabs whose run of pages holds a page a CPU.  An object lies in the first page; its copy
+ * of CPU c is c pages further on, so copies of different CPUs share no cache line (and no page).
+ */
+#define ARN_PERCPU_STRIDE    ARN_PAGE_SIZE
+#define ARN_PERCPU_MAX	     512u /* largest object, unless the heap's creator raised it */
+#define ARN_PERCPU_MAX_LIMIT ARN_PERCPU_STRIDE
+
+/*
+ * State byte: class + 1 where an allocated object starts (per-CPU objects of a checked heap, which has no
+ * caches for them: ARN_PERCPU_CLASSES more), ARN_STATE_LARGE for a page run, else 0.
+ */
 #define ARN_STATE_LARGE 0xff
 
 /* arn_root.flags */
@@ -108,7 +121,7 @@ struct arn_page {
 	__u8 kind;
 	__u8 cls;
 	__u16 pad;
-	__u32 npages; /* of the run, at its first page */
+	__u32 npages; /* of the run, at its first page; SLAB: without other CPUs' pages */
 	__u32 head; /* first page of the run: at its last page (FREE), at every page (SLAB, BODY) */
 	__u32 next, prev; /* page indices: free bin; next also: the class's partial list */
 	__u32 listed; /* SLAB: 1 while on its class's partial list.  MAGS: 1 while being retired */
@@ -178,21 +191,30 @@ struct arn_slot {
 	__u32 tag; /* of the objects allocated from now on */
 	__u32 quarantine_at;
 	__u64 reserved1[7];
-	struct arn_cache cache[ARN_CLASSES];
-	__u32 quarantine[ARN_QUARANTINE]; /* checked heaps: objects freed of late */
-	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64 - ARN_QUARANTINE * 4) /
-			8]; /* waiting magazines, per-CPU objects */
+	union {
+		struct arn_cache cache[ARN_CLASSES];
+		struct {
+			struct arn_cache plain[ARN_PLAIN_CLASSES];
+			__u32 quarantine[ARN_QUARANTINE]; /* checked heaps: objects freed of late */
+		};
+	};
+	__u64 reserved2[(ARN_SLOT_SIZE - 256 - ARN_CLASSES * 64) / 8]; /* waiting magazines */
 };
 
-/* One class.  Written once. */
+/* One class.  Written once, but for the marks of per-CPU ones (core/percpu_class.h). */
 struct arn_class {
 	__u32 size;
-	__u16 cap; /* objects a magazine holds */
-	__u16 npages; /* of a slab */
+	__u16 cap; /* objects a magazine holds; 0: no caches */
+	__u16 npages; /* of a slab, that objects start in */
 	__u16 nobj; /* in a slab */
 	__u16 align; /* of a slab, in pages */
 	__u16 near; /* full magazines that a slot keeps to itself */
 	__u16 emergency; /* objects in its emergency reserve */
+	__u16 run; /* pages of a slab: npages, or one a CPU */
+	__u16 cap_low, cap_high; /* bounds of cap */
+	__u16 reserved0;
+	__u32 marked; /* when cap was looked at last: arn_clock() */
+	__u32 reserved1;
 };
 
 /* Head of a lock-free stack of magazines: index (24 bits, offset >> 9) and tag (40 bits). */
@@ -284,7 +306,8 @@ struct arn_root {
 	__u64 keeper_until; /* lease: monotonic ns.  Reserved. */
 	__u64 epoch; /* reserved for grace periods */
 	__u64 rcu_seq; /* reserved for grace periods */
-	__u64 percpu_off; /* reserved for per-CPU areas */
+	__u32 percpu_cpus; /* copies of a per-CPU object */
+	__u32 percpu_max; /* bytes of the largest per-CPU object */
 	__u32 globals_off; /* where they lie */
 	__u32 slots_used; /* slots below this have been owned */
 
@@ -313,7 +336,8 @@ struct arn_root {
 
 	__u8 class_small[72]; /* class of ceil(size / 16), size <= 1024 */
 	__u8 class_mid[128]; /* class of (size - 1) / 256, size <= 32768 */
-	__u8 reserved6[56];
+	__u8 percpu_of[28]; /* class of a per-CPU object, by the plain class of its size, which is <= 4096 */
+	__u8 reserved6[28];
 	__u8 bit_place[64]; /* place of a single bit b: bit_place[b * ARN_DE_BRUIJN >> 58] */
 	struct arn_class cls[ARN_CLASSES];
 	__u32 bins[ARN_BINS];
@@ -327,6 +351,8 @@ _Static_assert(sizeof(struct arn_page) == 64, "descriptors are indexed by shift"
 _Static_assert(sizeof(struct arn_mag) == 512, "a magazine's index is its offset >> 9");
 _Static_assert(sizeof(struct arn_cache) == 64, "a cache a line");
 _Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by shift");
+_Static_assert(ARN_QUARANTINE * 4 == ARN_PERCPU_CLASSES * sizeof(struct arn_cache), "they share a place");
+_Static_assert(ARN_CLASSES + ARN_PERCPU_CLASSES < ARN_STATE_LARGE, "state bytes");
 _Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
 _Static_assert(sizeof(struct arn_ring) == 3 * ARN_RING_ALIGN, "slots begin on lines of their own");
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");

@@ -3,7 +3,8 @@
  * stats.h - every counter, described once.  Tables, JSON and the manual come from these lists.
  *
  * They balance: pages_mapped = pages_free + pages_slab + pages_large + pages_mags +
- * pages_pending, and for each class
+ * pages_percpu + pages_pending, and for each class (cls[] has those of plain objects, then those of
+ * per-CPU objects, whose sizes and counts are those of one copy)
  * objects = live + in_slots + in_depot + in_slabs + in_emergency + quarantined.  Read from a heap in use, a sum may be off by what
  * moved meanwhile.
  */
@@ -18,6 +19,7 @@
 	X(pages_mapped, "pages", "heap pages (4 KiB) mapped, in chunks")                           \
 	X(pages_free, "pages", "heap pages in free runs")                                          \
 	X(pages_slab, "pages", "heap pages in slabs")                                              \
+	X(pages_percpu, "pages", "heap pages in slabs of per-CPU objects, all copies")             \
 	X(pages_large, "pages", "heap pages in large objects")                                     \
 	X(pages_mags, "pages", "heap pages that hold magazines")                                   \
 	X(pages_pending, "pages", "heap pages given up, not yet merged into the free runs")        \
@@ -25,7 +27,10 @@
 	X(large, "objects", "allocated objects above 32 KiB")                                      \
 	X(slots, "slots", "slots: possible CPUs and places for user threads")                      \
 	X(slots_cpu, "slots", "slots that are CPUs'")                                              \
-	X(slots_claimed, "slots", "slots that a user thread owns")
+	X(slots_claimed, "slots", "slots that a user thread owns")                                 \
+	X(percpu_cpus, "CPUs", "copies of a per-CPU object")                                       \
+	X(percpu_max, "B", "largest per-CPU object")                                               \
+	X(percpu_bytes, "B", "memory of per-CPU slabs a CPU")
 
 /* X(name, unit, what it counts), per class */
 #define ARN_CLASS_STATS(X)                                                                         \
@@ -44,8 +49,8 @@
 #define ARN_FAIL_STATS(X)                                                                          \
 	X(NOMEM, nomem, "allocations refused: no mapped memory left; arn_reserve maps more")       \
 	X(LOCK, lock, "waits for the slab lock given up: another way was taken, or NULL returned")  \
-	X(SIZE, size, "allocations refused: larger than half the arena, or an impossible alignment") \
-	X(FOREIGN, foreign, "frees refused: not a pointer into the heap's objects")                \
+	X(SIZE, size, "allocations refused: larger than half the arena, or an impossible alignment; per-CPU ones: a size out of bounds") \
+	X(FOREIGN, foreign, "frees refused: not a pointer into the heap's objects, or a per-CPU one taken for a plain one")\
 	X(MISALIGNED, misaligned, "frees refused: not a multiple of 16")                           \
 	X(INTERIOR, interior, "frees refused: inside an object, not at its start")                 \
 	X(DOUBLE, double_free, "frees refused: free already")                                      \

@@ -356,7 +356,9 @@ __weak __u32 arn__pop(__u32 cls)
 	return bypass ? ARN_BUSY_HERE : off;
 }
 
-/* Everything but a hit.  align: a power of two, or 0. */
+#define ARN_PERCPU 3u /* as an alignment: size is the class of a per-CPU object */
+
+/* Everything but a hit.  align: a power of two, 0, or ARN_PERCPU. */
 __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
@@ -365,14 +367,19 @@ __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 	arn_name_arena();
 	if (!arn_has_heap(r))
 		return 0;
-	cls = arn_class_aligned(r, size, align ? align : 1);
+	if (align == ARN_PERCPU) {
+		cls = size;
+		align = arn_opaque(0ull); /* or the verifier would walk the rest twice */
+	} else {
+		cls = arn_class_aligned(r, size, align ? align : 1);
+	}
 	if (cls >= ARN_CLASSES && (size > r->arena_bytes / 2 || align > r->arena_bytes / 2)) {
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_SIZE]);
 		return 0;
 	}
 	if (arn_is_checked(r)) {
 		size += !size; /* a minimal object has a byte to guard */
-		if (cls < ARN_CLASSES)
+		if (cls < ARN_PLAIN_CLASSES)
 			cls = arn_class_aligned(r, size + sizeof(struct arn_trailer), arn_checked_align(size, align));
 		pages = arn_large_pages(size + sizeof(struct arn_trailer));
 	} else {
@@ -384,10 +391,10 @@ __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 		off = arn_slow_alloc(r, cls, off == ARN_BUSY_HERE, pages, arn_large_align(size, align));
 	if (!off)
 		return 0;
-	if (arn_is_checked(r))
+	if (arn_is_checked(r) && !arn_class_percpu(cls))
 		arn__dress(cls, off, size);
 	if (cls < ARN_CLASSES)
-		*arn_state(ARN_HERE, r, off) = cls + 1;
+		*arn_state(ARN_HERE, r, off) = arn_state_for(r, cls);
 	return r->base | off;
 }
 
@@ -492,13 +499,13 @@ __weak int arn__free(__u64 ptr)
 	__u32 off, st, why;
 
 	arn_name_arena();
-	if (!ptr || arn_likely(arn_hit_free(r, ptr)))
+	if (!ptr || arn_likely(arn_hit_free(r, ptr, 0, ARN_PLAIN_CLASSES)))
 		return 0;
 	off = arn_object(ARN_HERE, r, ptr, &st, &why);
-	if (st - 1 < ARN_CLASSES)
+	if (st - 1 < ARN_PLAIN_CLASSES)
 		return arn_free_rest(r, st - 1, off);
 	if (st != ARN_STATE_LARGE)
-		return arn__free_slow(ptr, why);
+		return arn__free_slow(ptr, st ? ARN_FAIL_FOREIGN : why);
 	if (arn_is_checked(r) && arn__undress(off))
 		return -ARN_EINVAL;
 	*arn_state(ARN_HERE, r, off) = 0;
@@ -513,11 +520,11 @@ __weak __u64 arn__usable_size(__u64 ptr)
 
 	arn_name_arena();
 	off = arn_object(ARN_HERE, r, ptr, &st, &why);
-	if (!st)
+	if (st - 1 >= ARN_PLAIN_CLASSES && st != ARN_STATE_LARGE)
 		return 0;
 	if (arn_is_checked(r))
 		return arn_trailer(ARN_HERE, off, arn_block(ARN_HERE, r, st - 1, off))->size;
-	if (st - 1 < ARN_CLASSES)
+	if (st - 1 < ARN_PLAIN_CLASSES)
 		return r->cls[st - 1].size;
 	if (st == ARN_STATE_LARGE)
 		return (__u64)arn_desc(ARN_HERE, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
@@ -548,5 +555,6 @@ __weak __u64 arn__copy(__u64 to, __u64 from, __u64 bytes)
 #include "bulk_bpf.h"
 #include "grow_bpf.h"
 #include "ring_bpf.h"
+#include "percpu_bpf.h"
 
 #endif

@@ -25,7 +25,7 @@ __weak __u32 arn__bulk_push(__u64 ptrs, __u32 want)
 	struct arn_root __arena *r = arn_root(ARN_HERE);
 
 	arn_name_arena();
-	return arn_bulk_push(ARN_HERE, r, bpf_get_smp_processor_id(), ptrs, want);
+	return arn_bulk_push(ARN_HERE, r, bpf_get_smp_processor_id(), 0, ARN_PLAIN_CLASSES, ptrs, want);
 }
 
 /*

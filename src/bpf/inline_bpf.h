@@ -41,11 +41,11 @@ static arn_inline _Bool arn_hit_malloc(struct arn_root __arena *r, __u32 cls, __
 }
 
 /*
- * A small object into the loaded magazine.  False: everything else, and nothing was done.  As arn_object,
- * for a pointer with the base's upper half: rotated, a misaligned one, one of another arena and one
+ * An object of one of n classes, from first on, into the loaded magazine.  False: everything else, and
+ * nothing was done.  As arn_object, for a pointer with the base's upper half: rotated, a misaligned one, one of another arena and one
  * outside of the heap are all granules beyond it.
  */
-static arn_inline _Bool arn_hit_free(struct arn_root __arena *r, __u64 ptr)
+static arn_inline _Bool arn_hit_free(struct arn_root __arena *r, __u64 ptr, __u32 first, __u32 n)
 {
 	__u64 in = ptr - r->base, granule = in >> ARN_GRANULE_SHIFT | in << (64 - ARN_GRANULE_SHIFT);
 	struct arn_cache __arena *c;
@@ -56,7 +56,7 @@ static arn_inline _Bool arn_hit_free(struct arn_root __arena *r, __u64 ptr)
 		return 0;
 	state = arn_ptr(ARN_HERE, __u8, r->state_bias + (__u32)granule);
 	st = arn_load_relaxed(state);
-	if (arn_unlikely(st - 1 >= ARN_CLASSES))
+	if (arn_unlikely(st - 1 - first >= n))
 		return 0;
 	c = arn_cache(ARN_HERE, bpf_get_smp_processor_id(), st - 1);
 	top = arn_claim(c);
@@ -91,7 +91,7 @@ static arn_inline __u64 arn_malloc_inline(__u64 size)
 static arn_inline int arn_free_inline(__u64 ptr)
 {
 	arn_name_arena();
-	return arn_likely(arn_hit_free(arn_root(ARN_HERE), ptr)) ? 0 : arn__free(ptr);
+	return arn_likely(arn_hit_free(arn_root(ARN_HERE), ptr, 0, ARN_PLAIN_CLASSES)) ? 0 : arn__free(ptr);
 }
 #endif
 

@@ -113,6 +113,8 @@ static arn_inline void arn_relax(__u32 i)
 	(void)i;
 }
 
+#define arn_clock() ((__u32)(bpf_ktime_get_ns() >> 20))
+
 #define arn_barrier_compiler() asm volatile("" : : : "memory")
 
 #define arn_load_relaxed(p)	(*(volatile __typeof__(*(p)) *)(p))

@@ -146,6 +146,18 @@ int arn_sys_thread(struct arn_call *c)
 	case ARN_OP_RECLAIM:
 		ret = arn__thread_reclaim(slot);
 		break;
+	case ARN_OP_PERCPU_ALLOC:
+		ret = arn__percpu_alloc(a);
+		ret = ret ? ret : -ARN_ENOMEM;
+		break;
+	case ARN_OP_PERCPU_FREE:
+		ret = arn__percpu_free(a);
+		if (ret)
+			c->cls = arn__why_not(a);
+		break;
+	case ARN_OP_PERCPU_PREPARE:
+		ret = arn_percpu_prepare(a, b);
+		break;
 	}
 	arn_restock(arn_root(ARN_HERE));
 out:

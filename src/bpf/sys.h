@@ -22,6 +22,9 @@ enum arn_thread_op {
 	ARN_OP_FREE, /* the pointer .a; -EINVAL: .cls says why (enum arn_fail) */
 	ARN_OP_GROW, /* a chunk more, unless .a heap pages are free */
 	ARN_OP_RECLAIM, /* cached memory back to page runs */
+	ARN_OP_PERCPU_ALLOC, /* a per-CPU object of .a bytes -> its address */
+	ARN_OP_PERCPU_FREE, /* the pointer .a; -EINVAL: .cls says why (enum arn_fail) */
+	ARN_OP_PERCPU_PREPARE, /* slabs for .b of .a bytes */
 };
 
 struct arn_call {

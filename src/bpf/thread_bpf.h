@@ -363,6 +363,8 @@ __weak __u32 arn__why_not(__u64 ptr)
 
 	arn_name_arena();
 	off = arn_object(ARN_HERE, r, ptr, &st, &why);
+	if (st)
+		return ARN_FAIL_FOREIGN; /* an object, but of the other kind */
 	return why == ARN_FAIL_COUNT ? arn_why_not(ARN_HERE, r, off) : why;
 }
 

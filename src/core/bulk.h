@@ -90,10 +90,11 @@ static arn_inline _Bool arn_bulk_give(arn_base b, __u64 in, __u64 granules, __u3
 }
 
 /*
- * Frees a stretch of v: objects of one class, as many as the slot's loaded magazine takes.  0: the
- * first is no object, large, or the cache is busy or wants a magazine.
+ * Frees a stretch of v: objects of one class of the n_cls from first_cls on, as many as the slot's loaded
+ * magazine takes.  0: the first is no such object, or the cache is busy or wants a magazine.
  */
-static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, arn_vec v, __u32 want)
+static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 first_cls, __u32 n_cls,
+				      arn_vec v, __u32 want)
 {
 	struct arn_cache __arena *c;
 	__u32 top, was, n, i, k, cls, st, why, mag, cap, state = r->state_bias + r->first_granule;
@@ -101,7 +102,7 @@ static arn_inline __u32 arn_bulk_push(arn_base b, struct arn_root __arena *r, __
 
 	arn_object(b, r, arn_vec_get(v, 0), &st, &why);
 	cls = st - 1;
-	if (cls >= ARN_CLASSES)
+	if (cls - first_cls >= n_cls)
 		return 0;
 	c = arn_cache(b, slot, cls);
 	was = top = arn_claim(c);

@@ -92,8 +92,8 @@ static inline int arn_check_slab(struct arn_checker *c, __u32 pg)
 		bit = *arn_bits(c->b, r, off) >> ((off >> ARN_GRANULE_SHIFT) & 63) & 1;
 		if (!starts && (st || bit))
 			return arn_wrong(c, "slab: a state byte or bit where no object starts", off, st, 0);
-		if (st && st != h->cls + 1)
-			return arn_wrong(c, "slab: a state byte of another class", off, st, h->cls + 1u);
+		if (st && st != arn_state_for(r, h->cls))
+			return arn_wrong(c, "slab: a state byte of another class", off, st, arn_state_for(r, h->cls));
 		if (st && bit)
 			return arn_wrong(c, "object: allocated and in its slab", off, 1, 0);
 		nfree += bit;
@@ -108,7 +108,10 @@ static inline int arn_check_slab(struct arn_checker *c, __u32 pg)
 	c->in_slabs[h->cls] += nfree;
 	c->slabs[h->cls]++;
 	c->listed[h->cls] += h->listed & 1;
-	c->slab_pages += k->npages;
+	if (arn_check_states_zero(c, start + k->npages * ARN_PAGE_SIZE, start + k->run * ARN_PAGE_SIZE,
+				  "per-CPU slab: a state byte in another CPU's page"))
+		return -1;
+	c->slab_pages += k->run;
 	return 0;
 }
 
@@ -131,6 +134,11 @@ static inline int arn_check_pages(struct arn_checker *c)
 			continue;
 		}
 		n = d->npages;
+		if (d->kind == ARN_PG_SLAB) {
+			if (d->cls >= ARN_CLASSES || n != r->cls[d->cls].npages)
+				return arn_wrong(c, "slab: impossible class or length", start, d->cls, n);
+			n = r->cls[d->cls].run;
+		}
 		if (!n || n > end - pg)
 			return arn_wrong(c, "page run: impossible length", start, n, end - pg);
 		if (!arn_chunk_mapped(c, pg + n - 1))
@@ -149,8 +157,6 @@ static inline int arn_check_pages(struct arn_checker *c)
 			c->runs++;
 			break;
 		case ARN_PG_SLAB:
-			if (d->cls >= ARN_CLASSES || n != r->cls[d->cls].npages)
-				return arn_wrong(c, "slab: impossible class or length", start, d->cls, n);
 			if (arn_check_slab(c, pg))
 				return -1;
 			break;
@@ -319,8 +325,8 @@ static inline int arn_check_mag(struct arn_checker *c, __u32 cls, __u32 m, __u32
 		return arn_wrong(c, "magazine: not in a magazine page of its class", m, d->cls, cls);
 	if (!arn_see(c, m))
 		return arn_wrong(c, "magazine: in two places", m, 2, 1);
-	if (n > r->cls[cls].cap || n > ARN_MAG_OBJS)
-		return arn_wrong(c, "magazine: holds more than it can", m, n, r->cls[cls].cap);
+	if (n > r->cls[cls].cap_high || n > ARN_MAG_OBJS)
+		return arn_wrong(c, "magazine: holds more than it can", m, n, r->cls[cls].cap_high);
 	c->mags_seen[cls]++;
 	for (i = 0; i < n; i++)
 		if (arn_check_cached(c, cls, m, arn_mag(c->b, m)->obj[i]))
@@ -370,13 +376,17 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 	struct arn_root *r = arn_root(c->b);
 	__u32 slot;
 
+	if (arn_class_percpu(cls) && r->flags & ARN_F_CHECKED)
+		return 0;
 	for (slot = 0; slot < r->nslots; slot++) {
 		struct arn_cache *k = arn_cache(c->b, slot, cls);
 		__u64 where = ARN_SLOTS_OFF + ((__u64)slot << ARN_SLOT_SHIFT);
 
 		if (arn_cache_busy(k))
 			return arn_wrong(c, "slot: busy on a heap at rest", where, cls, 0);
-		if (k->room != r->cls[cls].cap * 4u && (k->top || k->room))
+		/* (Without a magazine perhaps 0.) */
+		if ((k->top || k->room) &&
+		    (k->room < r->cls[cls].cap_low * 4u || k->room > r->cls[cls].cap_high * 4u || k->room & 3))
 			return arn_wrong(c, "slot: room for another number of objects", where, k->room,
 					 r->cls[cls].cap);
 		if ((k->near_full || k->near_empty) && slot >= r->slots_used)
@@ -397,6 +407,8 @@ static inline int arn_check_quarantine(struct arn_checker *c)
 	__u32 slot, i, off, in;
 	struct arn_page *d;
 
+	if (!(r->flags & ARN_F_CHECKED))
+		return 0;
 	for (slot = 0; slot < r->nslots; slot++) {
 		for (i = 0; i < ARN_QUARANTINE; i++) {
 			off = arn_slot(c->b, slot)->quarantine[i];
@@ -427,10 +439,16 @@ static inline int arn_check_classes(struct arn_checker *c)
 	__u32 i;
 
 	arn_classes_init(&want);
+	arn_percpu_init(&want, r->percpu_cpus, r->percpu_max, ARN_PERCPU_BUDGET, 1); /* whatever the budget */
 	for (i = 0; i < ARN_CLASSES; i++) {
 		struct arn_class *k = &r->cls[i], *w = &want.cls[i];
 
-		if (k->size != w->size || k->cap != w->cap || k->npages != w->npages || k->nobj != w->nobj ||
+		if (arn_class_percpu(i) && (k->cap < k->cap_low || k->cap > k->cap_high || k->cap_high > ARN_MAG_OBJS ||
+					    !k->cap_low != !w->cap_low))
+			return arn_wrong(c, "class table: impossible marks", i, k->cap, k->cap_high);
+		if (!arn_class_percpu(i) && (k->cap != w->cap || k->cap_low != w->cap || k->cap_high != w->cap))
+			return arn_wrong(c, "class table: overwritten (what a magazine holds)", i, k->cap, w->cap);
+		if (k->size != w->size || k->run != w->run || k->npages != w->npages || k->nobj != w->nobj ||
 		    k->align != w->align || k->emergency != w->emergency)
 			return arn_wrong(c, "class table: overwritten", i, k->size, w->size);
 	}
@@ -442,6 +460,10 @@ static inline int arn_check_classes(struct arn_checker *c)
 		if (r->class_mid[i] != want.class_mid[i])
 			return arn_wrong(c, "class table: overwritten (sizes to 32 KiB)", i, r->class_mid[i],
 					 want.class_mid[i]);
+	for (i = 0; i < sizeof(want.percpu_of); i++)
+		if (r->percpu_of[i] != want.percpu_of[i])
+			return arn_wrong(c, "class table: overwritten (per-CPU sizes)", i, r->percpu_of[i],
+					 want.percpu_of[i]);
 	for (i = 0; i < sizeof(want.bit_place); i++)
 		if (r->bit_place[i] != want.bit_place[i])
 			return arn_wrong(c, "class table: overwritten (places of bits)", i, r->bit_place[i],

@@ -28,6 +28,12 @@ static arn_inline __u8 __arena *arn_state(arn_base b, struct arn_root __arena *r
 	return arn_ptr(b, __u8, r->state_bias + (off >> ARN_GRANULE_SHIFT));
 }
 
+/* Classes of a checked heap have none; where the caches of its per-CPU ones would be is its quarantine. */
+static arn_inline _Bool arn_has_caches(struct arn_root __arena *r, __u32 cls)
+{
+	return arn_load_relaxed(&r->cls[cls].cap) != 0;
+}
+
 /* Pages of a large object; an aligned one of 0 bytes counts as 1. */
 static arn_inline __u32 arn_large_pages(__u64 size)
 {
@@ -70,9 +76,13 @@ static arn_inline __u32 arn_more_slabs(arn_base b, struct arn_root __arena *r, _
 	return pg ? cls + 1 : 0;
 }
 
-/* An empty magazine, from near or far; 0: none. */
+/* An empty magazine to be filled, from near or far; 0: none. */
 static arn_inline __u32 arn_empty_mag(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
+	if (!arn_has_caches(r, cls))
+		return 0;
+	if (arn_class_percpu(cls))
+		arn_percpu_mark(r, cls);
 	if (slot == ARN_NO_SLOT)
 		return arn_depot_pop(b, &r->depot[cls].empty);
 	return arn_take_empty(b, &r->depot[cls], arn_cache(b, slot, cls));
@@ -81,7 +91,7 @@ static arn_inline __u32 arn_empty_mag(arn_base b, struct arn_root __arena *r, __
 /* Whether a refill will find an empty magazine, or needs none. */
 static arn_inline _Bool arn_has_empty_mag(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
-	return !r->cls[cls].cap || arn_depot_has(&r->depot[cls].empty) ||
+	return !arn_has_caches(r, cls) || arn_depot_has(&r->depot[cls].empty) ||
 	       (slot != ARN_NO_SLOT && arn_depot_has(&arn_cache(b, slot, cls)->near_empty));
 }
 
@@ -91,7 +101,7 @@ static arn_inline _Bool arn_has_empty_mag(arn_base b, struct arn_root __arena *r
  */
 static arn_inline __u32 arn_fill(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls, __u32 m)
 {
-	__u32 n = arn_opaque(0u), want = m ? r->cls[cls].cap : 1, head, off = 0;
+	__u32 n = arn_opaque(0u), want = m ? arn_load_relaxed(&r->cls[cls].cap) : 1, head, off = 0;
 
 	if (want > ARN_MAG_OBJS)
 		want = ARN_MAG_OBJS;
@@ -167,8 +177,11 @@ static arn_inline int arn_large_free(arn_base b, struct arn_root __arena *r, __u
 static arn_inline _Bool arn_cache_drain(arn_base b, struct arn_root __arena *r, __u32 slot, __u32 cls)
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
-	__u32 i, top = arn_claim(c);
+	__u32 i, top;
 
+	if (!arn_has_caches(r, cls))
+		return 1;
+	top = arn_claim(c);
 	if (top == ARN_CACHE_BUSY)
 		return 0;
 	arn_store_relaxed(&c->room, 0);
@@ -191,6 +204,8 @@ static arn_inline void arn_near_release(arn_base b, struct arn_root __arena *r, 
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
 	__u32 m, i;
 
+	if (!arn_has_caches(r, cls))
+		return;
 	/* (Bounded: in a corrupt heap they may be rings.) */
 	for (i = arn_opaque(0u); i < ARN_NEAR_MOST && arn_may_loop && (m = arn_depot_pop(b, &c->near_full)); i++)
 		arn_depot_give(b, r, cls, m, arn_mag_count(b, m));
@@ -211,6 +226,8 @@ static arn_inline __u32 arn_depot_take(arn_base b, struct arn_root __arena *r, _
 
 	if (slots > r->nslots)
 		slots = r->nslots;
+	if (!arn_has_caches(r, cls))
+		slots = 0;
 	for (i = arn_opaque(*slot); i < slots && arn_may_loop; i++) {
 		*slot = i;
 		step = i < r->ncpus ? ARN_STACK_TAG_ONE : 0;
@@ -251,6 +268,8 @@ static arn_inline __u32 arn_class_retire(arn_base b, struct arn_root __arena *r,
 	__u32 pages = 0;
 
 	if (arn_lock(r, slot)) {
+		if (arn_class_percpu(cls))
+			arn_percpu_unmark(r, cls);
 		pages = arn_slab_retire(b, r, cls);
 		arn_unlock(r);
 	}
@@ -346,6 +365,9 @@ static arn_inline __u32 arn_why_not(arn_base b, struct arn_root __arena *r, __u3
 			continue;
 		head = d->head;
 		if (d->kind == ARN_PG_LARGE && head == pg - i && pg - head < d->npages)
+			return ARN_FAIL_INTERIOR;
+		/* Another CPU's copy of a per-CPU object. */
+		if (d->kind == ARN_PG_SLAB && head == pg - i && d->cls < ARN_CLASSES && pg - head < r->cls[d->cls].run)
 			return ARN_FAIL_INTERIOR;
 		if (d->kind == ARN_PG_FREE && head == pg - i && pg - head < d->npages)
 			return ARN_FAIL_DOUBLE;

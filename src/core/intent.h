@@ -110,6 +110,9 @@ static arn_inline void arn_slot_settle(arn_base b, struct arn_root __arena *r, _
 {
 	struct arn_cache __arena *c = arn_cache(b, slot, cls);
 
+	/* (A checked heap has its quarantine there.) */
+	if (arn_class_percpu(cls) && !arn_has_caches(r, cls))
+		return;
 	arn_intent_settle(b, r, c, cls);
 	arn_hit_settle(b, r, c, cls);
 	if (arn_load_relaxed(&c->top) == ARN_CACHE_BUSY)

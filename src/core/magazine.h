@@ -228,7 +228,7 @@ static arn_cold __u32 arn_cache_load(arn_base b, struct arn_root __arena *r, str
 		if (spare && !arn_put_empty(b, d, c, r->cls[cls].near, arn_top_mag(spare)))
 			c->parked = spare;
 	}
-	c->room = r->cls[cls].cap * 4;
+	c->room = arn_load_relaxed(&r->cls[cls].cap) * 4u;
 	return arn_top(m, arn_mag_count(b, m));
 }
 
@@ -253,7 +253,7 @@ static arn_cold __u32 arn_cache_unload(arn_base b, struct arn_root __arena *r, s
 		if (full && !arn_put_full(b, d, c, r->cls[cls].near, arn_top_mag(full), arn_top_count(full)))
 			c->parked = full;
 	}
-	c->room = r->cls[cls].cap * 4;
+	c->room = arn_load_relaxed(&r->cls[cls].cap) * 4u;
 	return arn_top(m, 0);
 }
 

@@ -50,6 +50,7 @@
  *   arn_prefetch_write(p, n)   the n bytes from p on will be written soon; BPF has no such instruction
  *
  *   arn_ctz64(r, x)  arn_log2(r, x)    x != 0; r: the root, whose table BPF needs
+ *   arn_clock()                        monotonic time in units of 2^20 ns, 32 bits of it
  */
 #ifndef ARN_PORT_H
 #define ARN_PORT_H

@@ -8,7 +8,7 @@
 #define ARN_ROOT_H
 
 #include "directory.h"
-#include "sizeclass.h"
+#include "percpu_class.h"
 
 struct arn_geometry {
 	__u64 arena_bytes; /* a multiple of 1 MiB */
@@ -16,6 +16,9 @@ struct arn_geometry {
 	__u32 nslots;
 	__u32 sys_page_shift;
 	__u32 flags;
+	__u32 percpu_cpus; /* copies of a per-CPU object */
+	__u32 percpu_max; /* bytes of the largest */
+	__u64 percpu_budget; /* for what all slots keep of a class of them */
 };
 
 #define ARN_ROUND_UP(x, to) (((x) + (to) - 1) / (to) * (to))
@@ -82,6 +85,7 @@ static inline int arn_root_init(arn_base b, const struct arn_geometry *g)
 	r->grow_chunk = at.first;
 	r->unmaps = 1;
 	arn_classes_init(r);
+	arn_percpu_init(r, g->percpu_cpus, g->percpu_max, g->percpu_budget, g->ncpus ? g->ncpus : g->nslots);
 	arn_xchg64_full(&r->magic, ARN_MAGIC);
 	return 0;
 }
@@ -101,6 +105,9 @@ static inline const char *arn_root_wrong(arn_base b, const struct arn_root *r, _
 		return "its root names another address or size";
 	if (r->nslots > ARN_MAX_SLOTS || r->ncpus > r->nslots || r->sys_page_shift < 12 || r->sys_page_shift > 16)
 		return "its geometry contradicts itself";
+	if (!r->percpu_cpus || r->percpu_cpus > ARN_MAX_SLOTS || r->percpu_cpus < r->ncpus ||
+	    r->percpu_max < ARN_PERCPU_MAX || r->percpu_max > ARN_PERCPU_MAX_LIMIT)
+		return "its per-CPU objects have impossible sizes";
 	at = arn_regions((__u32)(arena_bytes >> ARN_CHUNK_SHIFT), r->nslots);
 	if (!at.heap || r->first_page != at.first * ARN_CHUNK_PAGES || r->npages != at.heap * ARN_CHUNK_PAGES ||
 	    r->state_bias != arn_regions_state_bias(&at) || r->page_bias != arn_regions_page_bias(&at))

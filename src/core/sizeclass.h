@@ -69,7 +69,7 @@ static inline void arn_classes_init(struct arn_root *r)
 	_Bool checked = r->flags & ARN_F_CHECKED;
 	__u32 c, i;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		struct arn_class *k = &r->cls[c];
 		__u32 size = arn_class_size(c), cap = ARN_MAG_BYTES / size;
 
@@ -81,7 +81,8 @@ static inline void arn_classes_init(struct arn_root *r)
 		k->emergency = cap > ARN_EMERGENCY ? ARN_EMERGENCY : cap < 2 ? 2 : cap;
 		if (checked)
 			k->cap = k->near = 0;
-		k->npages = arn_slab_pages(size);
+		k->cap_low = k->cap_high = k->cap;
+		k->npages = k->run = arn_slab_pages(size);
 		k->nobj = (k->npages << ARN_PAGE_SHIFT) / size;
 		k->align = size > ARN_PAGE_SIZE && arn_class_align(size) > ARN_PAGE_SIZE ?
 				   arn_class_align(size) >> ARN_PAGE_SHIFT :

@@ -25,7 +25,7 @@
 #define ARN_SLAB_H
 
 #include "pages.h"
-#include "sizeclass.h"
+#include "percpu_class.h"
 
 #define ARN_PEND_TRIES 65536u
 #define ARN_PEND_MAX   (1u << 20) /* a page is in pending at most once */
@@ -147,7 +147,7 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 	n = k->npages;
 	size = k->size;
 	nobj = k->nobj;
-	pg = arn_run_alloc(b, r, n, k->align ? k->align : 1);
+	pg = arn_run_alloc(b, r, k->run, k->align ? k->align : 1);
 	if (!pg)
 		return 0;
 	for (i = arn_opaque(0u); i < n && i < ARN_SLAB_MAX_PAGES && arn_may_loop; i++) {
@@ -165,7 +165,7 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 	off = pg << ARN_PAGE_SHIFT;
 	for (i = arn_opaque(0u); i < nobj && i < ARN_PAGE_SIZE && arn_may_loop; i++) {
 		*arn_bits(b, r, off) |= 1ULL << ((off >> ARN_GRANULE_SHIFT) & 63);
-		if (r->flags & ARN_F_CHECKED)
+		if (r->flags & ARN_F_CHECKED && !arn_class_percpu(cls))
 			arn_store_relaxed(&arn_trailer(b, off, size)->seal, 0); /* it has never been freed */
 		off += size;
 	}
@@ -180,8 +180,8 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
  * magazine at m until it holds want, and takes the slab off the list when it is spent.  With m = 0 takes
  * one object into *one.  Returns how many the magazine then holds (or 1).
  */
-static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head, __u32 m,
-				      __u32 n, __u32 want, __u32 *one)
+static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head, __u32 m, __u32 n,
+				      __u32 want, __u32 *one)
 {
 	__u32 taken = n, w = head * 4, end = w + arn_desc(b, r, head)->npages * 4;
 	struct arn_page __arena *h;
@@ -216,10 +216,10 @@ static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __
 
 /* Under lock: is every object of the slab in it?  nfree alone is not asked: a double free in the
  * same instant on two CPUs could have counted twice. */
-static arn_inline _Bool arn_slab_empty(arn_base b, struct arn_root __arena *r, __u32 head, __u32 nobj)
+static arn_inline _Bool arn_slab_empty(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head)
 {
 	struct arn_page __arena *h = arn_desc(b, r, head);
-	__u32 words = h->npages * 4, found = arn_opaque(0u), i;
+	__u32 nobj = r->cls[cls].nobj, words = h->npages * 4, found = arn_opaque(0u), i;
 	__u64 w;
 
 	/* The second look is ordered: whoever put one here is done with object and descriptor. */
@@ -238,7 +238,7 @@ static arn_inline _Bool arn_slab_empty(arn_base b, struct arn_root __arena *r, _
 /* Under lock: gives the empty slabs of a class back to the page runs.  Returns pages given back. */
 static arn_inline __u32 arn_slab_retire(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
-	__u32 pg, next, prev, i, k, n, pages = 0, nobj = r->cls[cls].nobj;
+	__u32 pg, next, prev, i, k, n, pages = 0;
 
 	pg = r->depot[cls].partial;
 	prev = arn_opaque(0u);
@@ -246,7 +246,7 @@ static arn_inline __u32 arn_slab_retire(arn_base b, struct arn_root __arena *r, 
 		struct arn_page __arena *d = arn_desc(b, r, pg);
 
 		next = d->next;
-		if (!arn_slab_empty(b, r, pg, nobj)) {
+		if (!arn_slab_empty(b, r, cls, pg)) {
 			prev = pg;
 			pg = next;
 			continue;
@@ -259,6 +259,8 @@ static arn_inline __u32 arn_slab_retire(arn_base b, struct arn_root __arena *r, 
 		n = d->npages;
 		for (k = arn_opaque(1u); k < n && k < ARN_SLAB_MAX_PAGES && arn_may_loop; k++)
 			arn_store_relaxed(&arn_desc(b, r, pg + k)->kind, ARN_PG_NONE);
+		n = r->cls[cls].run;
+		d->npages = n;
 		arn_run_drop(b, r, pg);
 		r->depot[cls].nslabs--;
 		pages += n;

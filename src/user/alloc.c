@@ -71,7 +71,7 @@ static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, 
 
 	if (cls >= ARN_CLASSES)
 		return arn_large_alloc(heap->base, r, slot, pages, align);
-	off = arn_depot_one(heap->base, r, slot, cls);
+	off = arn_has_caches(r, cls) ? arn_depot_one(heap->base, r, slot, cls) : 0;
 	if (off)
 		return off;
 	if (!arn_has_empty_mag(heap->base, r, slot, cls))
@@ -82,7 +82,7 @@ static __u32 attempt(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, 
 	return off;
 }
 
-static __attribute__((noinline)) __u32 slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
+__attribute__((noinline)) __u32 arn_alloc_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align)
 {
 	struct arn_root *r = arn_root(heap->base);
 	__u32 off = 0, i, reclaimed = 0;
@@ -153,7 +153,7 @@ static __attribute__((noinline)) void *alloc_rest(struct arn_heap *heap, __u32 c
 			arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
 	}
 	if (!off)
-		off = slow(heap, slot, cls, arn_large_pages(block), arn_large_align(size, align));
+		off = arn_alloc_slow(heap, slot, cls, arn_large_pages(block), arn_large_align(size, align));
 	if (!off)
 		return NULL;
 	if (arn_is_checked(r))
@@ -247,7 +247,7 @@ void *arn_calloc(struct arn_heap *heap, size_t n, size_t size)
 }
 
 /* A free of what is none: says why. */
-static __attribute__((noinline)) int bad_free(struct arn_heap *heap, __u64 ptr, __u32 why)
+__attribute__((noinline)) int arn_bad_free(struct arn_heap *heap, __u64 ptr, __u32 why)
 {
 	static const char *const text[] = {
 #define X(id, name, what) [ARN_FAIL_##id] = what,
@@ -260,6 +260,23 @@ static __attribute__((noinline)) int bad_free(struct arn_heap *heap, __u64 ptr, 
 		why = arn_why_not(heap->base, r, (__u32)ptr);
 	arn_refuse(r, ptr, why);
 	return arn_error(EINVAL, "free of 0x%llx: %s", (unsigned long long)ptr, text[why]);
+}
+
+/* A sound object of a class into another magazine of the slot's cache, or its slab. */
+void arn_free_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 off)
+{
+	arn_base b = heap->base;
+	struct arn_root *r = arn_root(b);
+
+	if (slot != ARN_NO_SLOT && arn_has_caches(r, cls)) {
+		if (arn_cache_busy(arn_cache(b, slot, cls)))
+			arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
+		else if ((arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
+			 arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off, arn_state(b, r, off)))
+			return;
+	}
+	arn_store_relaxed(arn_state(b, r, off), 0);
+	arn_slab_put(b, r, off);
 }
 
 /* Everything but a small object into the calling thread's cache; its state byte is untouched. */
@@ -280,11 +297,11 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 	slot = arn_my_slot(heap);
 	off = arn_object(b, r, ptr, &st, &why);
 	cls = st - 1;
-	if (cls >= ARN_CLASSES && st != ARN_STATE_LARGE)
-		return bad_free(heap, ptr, why);
-	if (cls >= ARN_CLASSES) {
+	if (cls >= ARN_PLAIN_CLASSES && st != ARN_STATE_LARGE)
+		return arn_bad_free(heap, ptr, st ? ARN_FAIL_FOREIGN : why);
+	if (cls >= ARN_PLAIN_CLASSES) {
 		if (arn_is_checked(r) && !arn_undress(b, r, cls, off))
-			return bad_free(heap, ptr, ARN_FAIL_DOUBLE);
+			return arn_bad_free(heap, ptr, ARN_FAIL_DOUBLE);
 		arn_store_relaxed(arn_state(b, r, off), 0);
 		err = arn_large_free(b, r, off);
 		arn_settle_pending(b, r, slot);
@@ -296,15 +313,7 @@ static __attribute__((noinline)) int free_rest(struct arn_heap *heap, __u64 ptr)
 				       (unsigned long long)ptr)
 			   : 0;
 	}
-	if (slot != ARN_NO_SLOT) {
-		if (arn_cache_busy(arn_cache(b, slot, cls)))
-			arn_inc64_relaxed(&r->fail[ARN_FAIL_BYPASS]);
-		else if ((arn_has_empty_mag(b, r, slot, cls) || arn_more_mags(b, r, slot, cls)) &&
-			 arn_cache_push(b, r, arn_cache(b, slot, cls), cls, off, arn_state(b, r, off)))
-			return 0;
-	}
-	arn_store_relaxed(arn_state(b, r, off), 0);
-	arn_slab_put(b, r, off);
+	arn_free_slow(heap, slot, cls, off);
 	return 0;
 }
 
@@ -326,7 +335,7 @@ int arn_free(struct arn_heap *heap, void *ptr)
 		return free_rest(heap, (__u64)ptr);
 	state = heap->state + granule;
 	st = arn_load_relaxed(state);
-	if (arn_unlikely(st - 1 >= ARN_CLASSES))
+	if (arn_unlikely(st - 1 >= ARN_PLAIN_CLASSES))
 		return free_rest(heap, (__u64)ptr);
 	c = arn_claimed_cache(heap, at, st - 1);
 	if (arn_unlikely(arn_load_relaxed(&c->busy)))
@@ -352,9 +361,11 @@ size_t arn_usable_size(struct arn_heap *heap, const void *ptr)
 	if (!heap->native)
 		return arn_shared_usable(heap, ptr);
 	off = arn_object(heap->base, r, (__u64)ptr, &st, &why);
-	if (st && arn_is_checked(r))
+	if (st - 1 >= ARN_PLAIN_CLASSES && st != ARN_STATE_LARGE)
+		return 0;
+	if (arn_is_checked(r))
 		return arn_trailer(heap->base, off, arn_block(heap->base, r, st - 1, off))->size;
-	if (st - 1 < ARN_CLASSES)
+	if (st - 1 < ARN_PLAIN_CLASSES)
 		return r->cls[st - 1].size;
 	if (st == ARN_STATE_LARGE)
 		return (size_t)arn_desc(heap->base, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
@@ -445,7 +456,8 @@ long arn_free_bulk(struct arn_heap *heap, void **ptrs, size_t n)
 	while (at < n) {
 		got = 0;
 		if (slot != ARN_NO_SLOT)
-			got = arn_bulk_push(heap->base, r, slot, ptrs + at, n - at > ~0u ? ~0u : (__u32)(n - at));
+			got = arn_bulk_push(heap->base, r, slot, 0, ARN_PLAIN_CLASSES, ptrs + at,
+					    n - at > ~0u ? ~0u : (__u32)(n - at));
 		freed += got;
 		at += got;
 		if (!got && !arn_free(heap, ptrs[at++]))

@@ -41,6 +41,17 @@ static int read_options(const struct arn_options *opts, struct arn_options *o)
 	if (o->user_slots > MAX_SLOTS)
 		return arn_error(EINVAL, "%u user slots: at most %u", o->user_slots, MAX_SLOTS);
 	o->bytes = ARN_ROUND_UP(o->bytes, ARN_CHUNK_SIZE);
+	if (!o->percpu_max)
+		o->percpu_max = ARN_PERCPU_MAX;
+	if (!o->percpu_cpus)
+		o->percpu_cpus = arn_percpu_possible();
+	if (!o->percpu_budget)
+		o->percpu_budget = ARN_PERCPU_BUDGET;
+	if (o->percpu_max < ARN_PERCPU_MAX || o->percpu_max > ARN_PERCPU_MAX_LIMIT)
+		return arn_error(EINVAL, "arn_options: percpu_max is %u: must be %u to %u bytes", o->percpu_max,
+				 ARN_PERCPU_MAX, ARN_PERCPU_MAX_LIMIT);
+	if (o->percpu_cpus > ARN_MAX_SLOTS)
+		return arn_error(EINVAL, "arn_options: percpu_cpus is %u: at most %u", o->percpu_cpus, ARN_MAX_SLOTS);
 	return 0;
 }
 
@@ -93,7 +104,11 @@ static int lent_is_ours(struct arn_heap *h)
 /* Makes the root of a mapped arena. */
 static int root_make(struct arn_heap *h, const struct arn_options *o)
 {
-	struct arn_geometry g = { .arena_bytes = h->bytes, .sys_page_shift = sys_page_shift() };
+	struct arn_geometry g = { .arena_bytes = h->bytes,
+				  .sys_page_shift = sys_page_shift(),
+				  .percpu_cpus = o->percpu_cpus,
+				  .percpu_max = o->percpu_max,
+				  .percpu_budget = o->percpu_budget };
 	int cpus = 0, err;
 
 	if (o->flags & ARN_CHECKED)
@@ -106,6 +121,9 @@ static int root_make(struct arn_heap *h, const struct arn_options *o)
 			return arn_error(-cpus, "heap: cannot tell the possible CPUs: %s", strerror(-cpus));
 	}
 	g.ncpus = (__u32)cpus;
+	if (g.percpu_cpus < g.ncpus)
+		return arn_error(EINVAL, "arn_options: percpu_cpus is %u: this machine may have %u CPUs", g.percpu_cpus,
+				 g.ncpus);
 	g.nslots = g.ncpus + o->user_slots;
 	if (!h->native) {
 		err = arn_sys_load(h);

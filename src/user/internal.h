@@ -128,6 +128,14 @@ int arn_sys_drain_cpus(struct arn_heap *heap);
  * process's first call on the heap, which loads the programs. */
 long long arn_sys_call(struct arn_heap *heap, struct arn_call *call);
 
+/* alloc.c: everything that slots' caches do not do.  The slot may be ARN_NO_SLOT. */
+__u32 arn_alloc_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align); /* 0 and errno */
+void arn_free_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 off);
+int arn_bad_free(struct arn_heap *heap, __u64 ptr, __u32 why); /* ARN_FAIL_COUNT: looks why */
+
+/* percpu.c */
+__u32 arn_percpu_possible(void); /* CPUs that this machine may have */
+
 /* native.c */
 int arn_native_grow(struct arn_heap *heap);
 int arn_native_reserve(struct arn_heap *heap, __u64 bytes);

@@ -11,6 +11,7 @@
 #include "exchange.h"
 #include "shared.h"
 #include "../core/checked.h"
+#include "../core/percpu_class.h"
 
 static __u64 shadow_bytes(const struct arn_heap *heap)
 {
@@ -20,11 +21,13 @@ static __u64 shadow_bytes(const struct arn_heap *heap)
 int arn_shared_open(struct arn_heap *h)
 {
 	struct arn_root *r = arn_root(h->base), *k = calloc(1, sizeof(*k));
-	__u32 i;
+	__u32 cpus = r->percpu_cpus, max = r->percpu_max, i;
 
 	if (!k)
 		return arn_error(ENOMEM, "heap: no memory for its handle");
 	h->k = k;
+	if (cpus > ARN_MAX_SLOTS || max > ARN_PERCPU_MAX_LIMIT)
+		return arn_error(EINVAL, "heap at %p: its per-CPU objects have impossible sizes", (void *)h->base);
 	k->base = r->base;
 	k->flags = r->flags;
 	k->state_bias = r->state_bias;
@@ -37,6 +40,7 @@ int arn_shared_open(struct arn_heap *h)
 	k->ngranules = r->npages << (ARN_PAGE_SHIFT - ARN_GRANULE_SHIFT);
 	k->arena_bytes = h->bytes;
 	arn_classes_init(k);
+	arn_percpu_init(k, cpus, max, 0, 1);
 	h->state0 = (__u8 *)h->base + (__u32)(k->state_bias + k->first_granule) - k->first_granule;
 	memcpy(h->class_small, k->class_small, sizeof(h->class_small));
 	for (i = 0; i < ARN_MAX_CHUNKS; i++)
@@ -134,7 +138,7 @@ size_t arn_shared_usable(struct arn_heap *heap, const void *ptr)
 	__u32 off = (__u32)(__u64)ptr, st = state ? arn_load_relaxed(state) : 0, size;
 	__u64 block = 0;
 
-	if (st - 1 < ARN_CLASSES)
+	if (st - 1 < ARN_PLAIN_CLASSES)
 		block = heap->k->cls[st - 1].size;
 	else if (st == ARN_STATE_LARGE)
 		block = (__u64)arn_load_relaxed(&arn_desc(heap->base, heap->k, off >> ARN_PAGE_SHIFT)->npages)

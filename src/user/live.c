@@ -21,7 +21,7 @@ long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *, void *
 {
 	struct arn_snapshot s;
 	struct arn_root *r;
-	__u32 chunk, off, st;
+	__u32 chunk, off, st, cls;
 	long n = 0;
 	int err;
 
@@ -37,12 +37,14 @@ long arn_live(struct arn_heap *heap, int (*fn)(const struct arn_object *, void *
 			__u32 at = (chunk << ARN_CHUNK_SHIFT) + off;
 
 			st = *arn_state(s.base, r, at);
-			if (st - 1 >= ARN_CLASSES && st != ARN_STATE_LARGE)
+			cls = arn_state_class(st);
+			if (cls >= ARN_CLASSES && st != ARN_STATE_LARGE)
 				continue;
 			o.addr = (__u64)(unsigned long)heap->base + at;
-			o.size = arn_block(s.base, r, st - 1, at);
-			if (r->flags & ARN_F_CHECKED)
-				read_trailer(&s, heap, st - 1, at, &o);
+			o.size = arn_block(s.base, r, cls, at);
+			o.percpu = cls < ARN_CLASSES && arn_class_percpu(cls);
+			if (r->flags & ARN_F_CHECKED && !o.percpu)
+				read_trailer(&s, heap, cls, at, &o);
 			n++;
 			err = fn(&o, arg);
 			if (err) {

@@ -69,18 +69,46 @@ void *arn_alloc_past(struct arn_heap *heap, __u32 slot, size_t size, size_t alig
 	return heap->base + (__u32)off;
 }
 
-int arn_free_past(struct arn_heap *heap, __u64 ptr)
+/* op: ARN_OP_FREE or ARN_OP_PERCPU_FREE. */
+int arn_free_past(struct arn_heap *heap, __u32 op, __u64 ptr)
 {
 	static const char *const text[] = {
 #define X(id, name, what) [ARN_FAIL_##id] = what,
 		ARN_FAIL_STATS(X)
 #undef X
 	};
-	struct arn_call c = { .op = ARN_OP_FREE, .a = ptr };
+	struct arn_call c = { .op = op, .a = ptr };
 	__s64 ret = arn_sys_call(heap, &c);
 
 	if (ret != -EINVAL)
 		return (int)ret;
 	return arn_error(EINVAL, "free of 0x%llx: %s", (unsigned long long)ptr,
 			 c.cls < ARN_FAIL_COUNT ? text[c.cls] : "freed by somebody else in this instant");
+}
+
+/* Per-CPU objects have no caches in threads' slots. */
+void *arn_percpu_past(struct arn_heap *heap, size_t size)
+{
+	struct arn_call c = { .op = ARN_OP_PERCPU_ALLOC, .slot = ARN_NO_SLOT, .a = size };
+	__s64 ret = ask_with_memory(heap, &c, heap->k->percpu_cpus);
+	__u32 last = (__u32)ret + (heap->k->percpu_cpus - 1) * ARN_PERCPU_STRIDE;
+
+	if (ret < 0) {
+		errno = (int)-ret;
+		return NULL;
+	}
+	if (((__u64)ret ^ (__u64)heap->base) >> 32 || !arn_state_at(heap, (__u32)ret) || !arn_state_at(heap, last)) {
+		arn_met_corruption(heap);
+		arn_error(EUCLEAN, "heap at %p: an object at 0x%llx, where there is no memory", (void *)heap->base,
+			  (unsigned long long)ret);
+		return NULL;
+	}
+	return (void *)ret;
+}
+
+int arn_percpu_prepare_past(struct arn_heap *heap, size_t size, __u32 n)
+{
+	struct arn_call c = { .op = ARN_OP_PERCPU_PREPARE, .a = size, .b = n };
+
+	return (int)arn_sys_call(heap, &c);
 }

@@ -60,6 +60,7 @@ static arn_inline void arn_pin_leave(void)
 /* Native heaps take the lock directly: only a handler on top of a call that has it fails, and at once. */
 #define ARN_SPIN_MAX (arn_load_relaxed(&arn_pins) > 1 ? 1u : 1u << 30)
 void arn_relax(__u32 i);
+__u32 arn_clock(void);
 
 #define arn_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 

@@ -140,7 +140,7 @@ static struct arn_cache *claim(struct arn_heap *heap, __u32 slot, __u32 cls)
 /* Whether the slot caches objects of this class: there is one, and the heap is not a checked one. */
 static bool cached(const struct arn_heap *heap, __u32 slot, __u32 cls)
 {
-	return slot != ARN_NO_SLOT && cls < ARN_CLASSES && heap->k->cls[cls].cap;
+	return slot != ARN_NO_SLOT && cls < ARN_PLAIN_CLASSES && heap->k->cls[cls].cap;
 }
 
 static __attribute__((noinline)) void *malloc_rest(struct arn_heap *heap, size_t size, size_t align)
@@ -225,7 +225,7 @@ int arn_shared_free_rest(struct arn_heap *heap, __u64 ptr)
 	}
 	if (c)
 		let_go(c);
-	return arn_free_past(heap, ptr);
+	return arn_free_past(heap, ARN_OP_FREE, ptr);
 }
 
 int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u32 at)
@@ -240,7 +240,7 @@ int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u32 at)
 		return arn_shared_free_rest(heap, ptr);
 	state = heap->state0 + granule;
 	cls = arn_load_relaxed(state) - 1u;
-	if (arn_unlikely(cls >= ARN_CLASSES))
+	if (arn_unlikely(cls >= ARN_PLAIN_CLASSES))
 		return arn_shared_free_rest(heap, ptr);
 	at += cls * (__u32)sizeof(struct arn_cache);
 	c = (struct arn_cache *)(heap->caches + at);

@@ -64,7 +64,9 @@ void arn_met_corruption(struct arn_heap *heap);
 
 __s64 arn_ask(struct arn_heap *heap, __u32 op, __u32 slot, __u32 cls, __u64 a);
 void *arn_alloc_past(struct arn_heap *heap, __u32 slot, size_t size, size_t align);
-int arn_free_past(struct arn_heap *heap, __u64 ptr);
+int arn_free_past(struct arn_heap *heap, __u32 op, __u64 ptr);
+void *arn_percpu_past(struct arn_heap *heap, size_t size);
+int arn_percpu_prepare_past(struct arn_heap *heap, size_t size, __u32 n);
 /* This thread's caches go to the depot, but for what the call is on top of. */
 void arn_shared_drain(struct arn_heap *heap);
 

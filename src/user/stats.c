@@ -35,7 +35,11 @@ static void count_pages(arn_base b, struct arn_stats *st)
 			pg = (pg | (ARN_CHUNK_PAGES - 1)) + 1;
 			continue;
 		}
-		n = d->npages && d->npages <= end - pg ? d->npages : 1;
+		n = d->npages;
+		if (d->kind == ARN_PG_SLAB && d->cls < ARN_CLASSES)
+			n = r->cls[d->cls].run;
+		if (!n || n > end - pg)
+			n = 1;
 		switch (d->kind) {
 		case ARN_PG_FREE:
 			st->pages_free += n;
@@ -43,7 +47,10 @@ static void count_pages(arn_base b, struct arn_stats *st)
 		case ARN_PG_SLAB:
 			if (d->cls >= ARN_CLASSES)
 				break;
-			st->pages_slab += n;
+			if (arn_class_percpu(d->cls))
+				st->pages_percpu += n;
+			else
+				st->pages_slab += n;
 			st->cls[d->cls].slabs++;
 			st->cls[d->cls].in_slabs += d->nfree <= r->cls[d->cls].nobj ? d->nfree : 0;
 			break;
@@ -72,7 +79,7 @@ static void count_slots(arn_base b, struct arn_stats *st)
 	__u32 slot, cls, i;
 
 	for (slot = 0; slot < r->nslots; slot++) {
-		for (i = 0; i < ARN_QUARANTINE; i++) {
+		for (i = 0; r->flags & ARN_F_CHECKED && i < ARN_QUARANTINE; i++) {
 			__u32 off = arn_slot(b, slot)->quarantine[i], c = ARN_CLASSES;
 
 			if (off)
@@ -84,6 +91,8 @@ static void count_slots(arn_base b, struct arn_stats *st)
 		for (cls = 0; cls < ARN_CLASSES; cls++) {
 			struct arn_cache *c = arn_cache(b, slot, cls);
 
+			if (arn_class_percpu(cls) && r->flags & ARN_F_CHECKED)
+				break;
 			st->cls[cls].in_slots += (__u64)arn_top_count(c->top) + arn_top_count(c->prev) +
 						 arn_top_count(c->parked) +
 						 depot_objects(b, c->near_full, st->cls[cls].magazines);
@@ -105,7 +114,10 @@ static void fill(arn_base b, struct arn_stats *st)
 	st->meta_bytes <<= r->sys_page_shift;
 	st->slots = r->nslots;
 	st->slots_cpu = r->ncpus;
+	st->percpu_cpus = r->percpu_cpus;
+	st->percpu_max = r->percpu_max;
 	count_pages(b, st);
+	st->percpu_bytes = (st->pages_percpu << ARN_PAGE_SHIFT) / r->percpu_cpus;
 	count_slots(b, st);
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		struct arn_class_stats *c = &st->cls[cls];

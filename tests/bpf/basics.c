@@ -57,7 +57,7 @@ static void every_class_at_both_ends(void **state)
 {
 	__u32 c, below = 0, size;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		size = t->root->cls[c].size;
 		one_object(below + 1, size, 16);
 		one_object(size, size, size & -size);

@@ -97,7 +97,7 @@ static void one_class_gets_what_another_cached(void **state)
 	__u64 pages = rig_stats(t->heap).pages_mapped, chain = 0, n;
 	__u32 c;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		struct arn_class *k = &t->root->cls[c];
 
 		n = fill(k->size, &chain);

@@ -177,7 +177,7 @@ static void inside_an_object_of_every_class(void **state)
 	__u32 c, size;
 	char *p;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		size = t->root->cls[c].size;
 		p = bpf_malloc(t, size);
 		if (size > 16) {
@@ -209,7 +209,7 @@ static void twice_every_class(void **state)
 	__u32 c;
 	void *p;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		p = bpf_malloc(t, t->root->cls[c].size);
 		assert_int_equal(bpf_free(t, p), 0);
 		refused((__u64)p, ARN_FAIL_DOUBLE);

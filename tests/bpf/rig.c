@@ -145,8 +145,8 @@ void rig_sound(struct arn_heap *heap)
 
 	assert_ok(arn_check(heap));
 	st = rig_stats(heap);
-	assert_int_equal(st.pages_mapped,
-			 st.pages_free + st.pages_slab + st.pages_large + st.pages_mags + st.pages_pending);
+	assert_int_equal(st.pages_mapped, st.pages_free + st.pages_slab + st.pages_large + st.pages_mags +
+						  st.pages_percpu + st.pages_pending);
 	for (c = 0; c < ARN_CLASSES; c++)
 		assert_int_equal(st.cls[c].objects, st.cls[c].live + st.cls[c].in_slots + st.cls[c].in_depot +
 							    st.cls[c].in_slabs + st.cls[c].in_emergency +

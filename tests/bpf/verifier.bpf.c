@@ -56,6 +56,7 @@ int ver_all(struct args *a)
 {
 	void __arena *p = arn_malloc(a->size), *q = arn_calloc(a->n, a->size),
 		     *s = arn_aligned_alloc(a->align, a->size);
+	int cpu;
 
 	q = arn_realloc(q, a->size * 2);
 	a->size = arn_usable_size(q);
@@ -65,5 +66,14 @@ int ver_all(struct args *a)
 	a->ret += arn_reserve(a->size);
 	a->ret += arn_trim();
 	rings(a);
+	p = arn_percpu_alloc(a->size);
+	a->ptr = (__u64)arn_this_cpu_ptr(p) + (__u64)arn_per_cpu_ptr(p, a->n);
+	a->align = arn_percpu_sum(p);
+	arn_for_each_cpu(cpu) a->align += *(__u64 __arena *)arn_per_cpu_ptr(p, cpu);
+	a->ret += arn_percpu_free(p);
+	a->n = arn_percpu_alloc_bulk(a->size, a->n, a->vec);
+	a->ret += arn_percpu_free_bulk(a->vec, a->n);
+	a->ret += arn_percpu_prepare(a->size, a->n);
+	a->n = arn_percpu_cpus();
 	return 0;
 }

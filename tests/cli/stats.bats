@@ -63,7 +63,7 @@ names() {
 		json "classes.*.$name" >/dev/null
 	done
 	is heap.arena_bytes 67108864
-	sum=$(($(json heap.pages_free) + $(json heap.pages_slab) + $(json heap.pages_large) + $(json heap.pages_mags) + \
+	sum=$(($(json heap.pages_free) + $(json heap.pages_slab) + $(json heap.pages_large) + $(json heap.pages_mags) + $(json heap.pages_percpu) + \
 		$(json heap.pages_pending)))
 	is heap.pages_mapped $sum
 	[ "$(json heap.pages_free)" -ge $((3 << 20 >> 12)) ] || fail "less free than was reserved"

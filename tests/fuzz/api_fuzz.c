@@ -235,7 +235,8 @@ static void verify(void)
 
 	expect(arn_check(heap) == 0);
 	expect(arn_get_stats(heap, &s, sizeof(s)) == 0);
-	expect(s.pages_mapped == s.pages_free + s.pages_slab + s.pages_large + s.pages_mags + s.pages_pending);
+	expect(s.pages_mapped ==
+	       s.pages_free + s.pages_slab + s.pages_large + s.pages_mags + s.pages_percpu + s.pages_pending);
 	for (i = 0; i < ARN_CLASSES; i++)
 		n += s.cls[i].live;
 	expect(n + s.large == count);

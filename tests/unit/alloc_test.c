@@ -26,15 +26,15 @@ static size_t boundary(int i)
 	if (i < 3)
 		return i;
 	i -= 3;
-	if (i < 3 * ARN_CLASSES) {
+	if (i < 3 * ARN_PLAIN_CLASSES) {
 		c = i / 3;
 		size = c < 8 ? (c + 1) * 16 : (128u << ((c - 8) >> 2)) + (((c - 8) & 3) + 1) * (32u << ((c - 8) >> 2));
 		return size - 1 + i % 3;
 	}
-	i -= 3 * ARN_CLASSES;
+	i -= 3 * ARN_PLAIN_CLASSES;
 	return i < (int)NELEMS(above) ? above[i] : 0;
 }
-#define BOUNDARIES (3 + 3 * ARN_CLASSES + 16)
+#define BOUNDARIES (3 + 3 * ARN_PLAIN_CLASSES + 16)
 
 /* Each size gives at least that many usable bytes, aligned to 16, all writable, at most a quarter wasted. */
 static void every_boundary_size(void **state)

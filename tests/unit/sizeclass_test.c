@@ -24,8 +24,8 @@ static void classes_ascend(void **state)
 	__u32 c;
 
 	assert_int_equal(r->cls[0].size, 16);
-	assert_int_equal(r->cls[ARN_CLASSES - 1].size, ARN_MAX_CLASSED);
-	for (c = 0; c < ARN_CLASSES; c++) {
+	assert_int_equal(r->cls[ARN_PLAIN_CLASSES - 1].size, ARN_MAX_CLASSED);
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		assert_int_equal(r->cls[c].size, arn_class_size(c));
 		assert_int_equal(r->cls[c].size % 16, 0);
 		assert_true(!c || r->cls[c].size > r->cls[c - 1].size);
@@ -87,7 +87,7 @@ static void slabs_are_cut_aligned_and_without_waste(void **state)
 	struct arn_root *r = root();
 	__u32 c, i, off;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		struct arn_class *k = &r->cls[c];
 		__u32 bytes = k->npages * ARN_PAGE_SIZE, start = k->align * ARN_PAGE_SIZE;
 
@@ -109,7 +109,7 @@ static void slabs_hold_enough_for_a_visit(void **state)
 	struct arn_root *r = root();
 	__u32 c;
 
-	for (c = 0; c < ARN_CLASSES; c++)
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++)
 		assert_true(r->cls[c].nobj >= 32 || r->cls[c].size > ARN_SLAB_MAX_PAGES * ARN_PAGE_SIZE / 32 / 2);
 }
 
@@ -119,7 +119,7 @@ static void magazines_are_limited_in_bytes(void **state)
 	struct arn_root *r = root();
 	__u32 c;
 
-	for (c = 0; c < ARN_CLASSES; c++) {
+	for (c = 0; c < ARN_PLAIN_CLASSES; c++) {
 		assert_in_range(r->cls[c].cap, 1, ARN_MAG_OBJS);
 		assert_true(r->cls[c].cap == 1 || r->cls[c].cap * r->cls[c].size <= ARN_MAG_BYTES);
 	}

@@ -77,8 +77,8 @@ static inline void balance(const struct arn_stats *s)
 {
 	int i;
 
-	assert_int_equal(s->pages_mapped,
-			 s->pages_free + s->pages_slab + s->pages_large + s->pages_mags + s->pages_pending);
+	assert_int_equal(s->pages_mapped, s->pages_free + s->pages_slab + s->pages_large + s->pages_mags +
+						  s->pages_percpu + s->pages_pending);
 	for (i = 0; i < ARN_CLASSES; i++)
 		assert_int_equal(s->cls[i].objects, s->cls[i].live + s->cls[i].in_slots + s->cls[i].in_depot +
 							    s->cls[i].in_slabs + s->cls[i].in_emergency +
