@@ -5,9 +5,9 @@
 
 BB		:= $(B)/bench
 BENCH_INC	:= $(INC) -Ibench -Itool -I$(BB)
-BENCH_SRC	:= malloc bpf bpf_open crew load machine native report runner
+BENCH_SRC	:= malloc percpu percpu_areas bpf bpf_open crew load machine native report runner
 BENCH_OBJ	:= $(BENCH_SRC:%=$(BB)/%.o)
-BENCH_SKEL	:= $(BB)/base.skel.h $(BB)/kobj.skel.h $(BB)/malloc.skel.h
+BENCH_SKEL	:= $(BB)/base.skel.h $(BB)/kobj.skel.h $(BB)/malloc.skel.h $(BB)/percpu.skel.h $(BB)/pkobj.skel.h
 BENCH_HEADERS	:= $(wildcard bench/*.h tool/*.h)
 BENCH_BPF_ARCH	:= $(patsubst x86_64-%,-D__TARGET_ARCH_x86,$(filter x86_64-%,$(ARCH)))
 

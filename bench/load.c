@@ -18,6 +18,8 @@
 #include "base.skel.h"
 #include "kobj.skel.h"
 #include "malloc.skel.h"
+#include "percpu.skel.h"
+#include "pkobj.skel.h"
 
 /* The last line that libbpf had to say: the cause in our messages. */
 static char said[200];
@@ -48,6 +50,8 @@ int bench_open(struct bench_obj *o, enum bench_obj_id id)
 		[BENCH_OBJ_MALLOC] = { "malloc", malloc_bpf__elf_bytes },
 		[BENCH_OBJ_BASE] = { "base", base_bpf__elf_bytes },
 		[BENCH_OBJ_KOBJ] = { "kobj", kobj_bpf__elf_bytes },
+		[BENCH_OBJ_PERCPU] = { "percpu", percpu_bpf__elf_bytes },
+		[BENCH_OBJ_PKOBJ] = { "pkobj", pkobj_bpf__elf_bytes },
 	};
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = file[id].name);
 	size_t size;
