@@ -5,7 +5,7 @@
 # Each is built three times, with the library's sources: plain (the C compiler at -O2), asan (clang,
 # ASan and UBSan) and tsan (clang).  ARN_TEST_SCALE divides what a test repeats.
 
-UNIT_CORE := sizeclass root chunk pages slab emergency depot magazine heap bulk ring ring_mpsc ring_threads checked check
+UNIT_CORE := sizeclass root chunk pages slab emergency depot magazine heap bulk ring ring_mpsc ring_threads checked check percpu
 UNIT_USER := create alloc free capacity stats fork thread signal scribble feature
 UNIT_TESTS := $(UNIT_CORE) $(UNIT_USER)
 
