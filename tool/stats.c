@@ -66,15 +66,15 @@ static void fail_table(const struct arn_stats *st)
 		out_line("last refused pointer: 0x%llx\n", (unsigned long long)st->bad_ptr);
 }
 
-static void class_table(const struct arn_stats *st)
+static void class_table(const struct arn_stats *st, const char *title, int from, int to)
 {
-	struct out_table *t = out_table("size classes that have slabs or magazines");
+	struct out_table *t = out_table(title);
 	int i, used = 0;
 
 #define X(name, unit, text) out_col(t, #name, true);
 	ARN_CLASS_STATS(X)
 #undef X
-	for (i = 0; i < ARN_CLASSES; i++) {
+	for (i = from; i < to; i++) {
 		const struct arn_class_stats *c = &st->cls[i];
 
 		if (!c->slabs && !c->magazines)
@@ -93,7 +93,7 @@ static void class_table(const struct arn_stats *st)
 
 static json_t *document(const char *pin, const struct arn_stats *st)
 {
-	json_t *heap = json_object(), *fail = json_object(), *classes = json_array(), *one;
+	json_t *heap = json_object(), *fail = json_object(), *classes = json_array(), *percpu = json_array(), *one;
 	int i;
 
 #define X(name, unit, text) json_object_set_new(heap, #name, json_integer((json_int_t)st->name));
@@ -107,10 +107,11 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 #define X(name, unit, text) json_object_set_new(one, #name, json_integer((json_int_t)st->cls[i].name));
 		ARN_CLASS_STATS(X)
 #undef X
-		json_array_append_new(classes, one);
+		json_array_append_new(i < ARN_PLAIN_CLASSES ? classes : percpu, one);
 	}
-	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap, "failures",
-			 fail, "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes);
+	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap,
+			 "failures", fail, "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes, "percpu_classes",
+			 percpu);
 }
 
 /*
@@ -157,6 +158,7 @@ int tool_stats(int argc, char **argv)
 		return out_error(out_status(err), "%s", arn_last_error());
 	heap_table(&st);
 	fail_table(&st);
-	class_table(&st);
+	class_table(&st, "size classes that have slabs or magazines", 0, ARN_PLAIN_CLASSES);
+	class_table(&st, "size classes of per-CPU objects (sizes are a copy's)", ARN_PLAIN_CLASSES, ARN_CLASSES);
 	return out_json(document(pin, &st)) ? 1 : 0;
 }

@@ -45,6 +45,29 @@ short=(-w 0.001 -d 0.002)
 	done
 }
 
+@test "percpu --json: rows of arenite and the kernel, with memory that goes back" {
+	local i rows
+	arn bench percpu --json -p 1,2 --batch 16,128 -s 64 -r 3 "${short[@]}"
+	exits 0
+	is schema 1
+	is bench percpu
+	rows=$(json rows.#)
+	[ "$rows" -ge 4 ] || fail "$rows rows"
+	for ((i = 0; i < rows; i++)); do
+		for field in alloc_mops free_mops; do
+			for stat in median min max; do
+				number "rows.$i.$field.$stat"
+			done
+		done
+		number "rows.$i.mib_during"
+		number "rows.$i.mib_after"
+		is "rows.$i.size" 64
+		is "rows.$i.fails.@" integer
+		[ "$(json "rows.$i.impl")" != arenite ] || is "rows.$i.fails" 0
+	done
+	[ "$(json 'rows.*.impl' | grep -c arenite)" = 4 ] || fail "not four rows of arenite"
+}
+
 @test "results go to stdout, progress to stderr" {
 	arn bench malloc-free -p 1 -n 16 -r 2 "${short[@]}"
 	exits 0

@@ -115,6 +115,15 @@ short=(-w 0.001 -d 0.001)
 	exits 1
 }
 
+@test "percpu --cpus --json: memory grows with the CPUs and goes back" {
+	arn bench percpu --json --cpus 2,16 -s 16
+	exits 0
+	[ "$(json areas.#)" = 6 ] || fail "not six rows"
+	paste -d' ' <(json 'areas.*.cpus') <(json 'areas.*.objects') <(json 'areas.*.allocated') <(json 'areas.*.mib_during') \
+		<(json 'areas.*.mib_after') | awk '$3 != $2 || $4 <= 0 || $4 * 1048576 > 1.25 * 16 * $1 * $2 + 65536 + 8192 * $1 ||
+		$5 * 1048576 > 8192 * $1 { bad = 1 } END { exit bad || NR != 6 }' || fail "$(json 'areas.*.mib_during')"
+}
+
 @test "where BPF is refused bench says so in a line and exits 77" {
 	refused bench malloc-free -p 1 -n 1 -r 1 "${short[@]}"
 	exits 77

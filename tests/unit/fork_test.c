@@ -85,6 +85,12 @@ static void every_call(void)
 	dead_int(arn_ring_count(spsc));
 	dead_int(arn_ring_skip(mpsc));
 	dead_int(arn_ring_destroy(spsc));
+	dead_ptr(arn_percpu_alloc(h, 64));
+	dead_int(arn_percpu_free(h, object));
+	dead_int(arn_percpu_free_bulk(h, p, 2));
+	dead_int(arn_percpu_prepare(h, 64, 1));
+	insist(arn_percpu_alloc_bulk(h, 64, 2, p) == 0 && errno == EOWNERDEAD);
+	insist(arn_percpu_cpus(h) == 0 && arn_percpu_sum(h, object) == 0);
 	errno = 0;
 	insist(arn_malloc_bulk(h, 64, 2, p) == 0 && errno == EOWNERDEAD);
 	errno = 0;
