@@ -226,16 +226,18 @@ static __u64 now_ms(void)
 /* Churns for a while with the event's program on top. */
 static void under(struct perf_event_attr *attr, __u64 size)
 {
-	int fd = (int)syscall(SYS_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	struct bpf_link *link = fd < 0 ? NULL : bpf_program__attach_perf_event(pc->progs.pc_tick, fd);
+	struct bpf_link *link;
 	struct percpu_wrong *w = &pc->bss->wrong;
 	__u64 ticks = pc->bss->ticks, bypass = rig_fail(t, ARN_FAIL_BYPASS), deadline, k, nulls = 0;
+	int fd;
 
+	pc->data->tick_size = (__u32)size; /* a box's size follows from it: before the first tick */
+	fd = (int)syscall(SYS_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	link = fd < 0 ? NULL : bpf_program__attach_perf_event(pc->progs.pc_tick, fd);
 	if (!link) {
 		print_message("skipped: no such events here (perf_event_open): %s\n", strerror(errno));
 		skip();
 	}
-	pc->data->tick_size = (__u32)size;
 	for (deadline = now_ms() + MS; now_ms() < deadline;)
 		nulls += (__u64)run(PC_CHURN, size, 0, 20000);
 	bpf_link__destroy(link);
