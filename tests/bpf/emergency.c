@@ -82,7 +82,7 @@ static void depot_and_reserve_serve_on_top_of_the_holder(void **state)
 	__u64 chain, before, after, reach, n, nested, nomem, lock;
 	__u32 cls;
 
-	for (cls = 0; cls < ARN_CLASSES; cls++) {
+	for (cls = 0; cls < ARN_PLAIN_CLASSES; cls++) {
 		k = &t->root->cls[cls];
 		chain = before = after = 0;
 		assert_int_equal(bpf_take(t, k->size, 3, &before), 3);

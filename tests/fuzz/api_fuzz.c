@@ -205,7 +205,7 @@ static void change_slot(__u32 slot)
 /* One operation on top of a busy cache of some class, or of the lock: as a signal handler would. */
 static void nested(struct input *in)
 {
-	__u32 slot = arn_my_slot(heap), cls = byte(in) % ARN_CLASSES;
+	__u32 slot = arn_my_slot(heap), cls = byte(in) % ARN_PLAIN_CLASSES;
 	struct arn_cache *c = slot == ARN_NO_SLOT ? NULL : arn_cache(heap->base, slot, cls);
 
 	if (!c)
