@@ -24,22 +24,23 @@ $(BB)/%.o: bench/%.c $(BENCH_HEADERS) $(HEADERS)
 # Peers: those whose library this machine has, each in an executable of its own, because some of
 # them replace malloc.  The allocator comes first in the link, or glibc's malloc would win.
 have_lib	= $(if $(filter /%,$(shell $(CC) -print-file-name=lib$(1).so 2>/dev/null)),$(2))
-PEERS		:= arenite floor glibc $(call have_lib,mimalloc,mimalloc) $(call have_lib,jemalloc,jemalloc) \
+PEERS		:= arenite arenite-user floor glibc $(call have_lib,mimalloc,mimalloc) $(call have_lib,jemalloc,jemalloc) \
 		   $(call have_lib,tcmalloc_minimal,tcmalloc)
 PEER_LIB_mimalloc := -lmimalloc
 PEER_LIB_jemalloc := -ljemalloc
 PEER_LIB_tcmalloc := -ltcmalloc_minimal
 PEER_LIB_arenite  := -Wl,--exclude-libs,ALL $(B)/libarenite.a $(LIBS)
+PEER_LIB_arenite-user := $(PEER_LIB_arenite)
 PEER_RPATH	:= -Wl,-rpath,'$$ORIGIN',-rpath,'$$ORIGIN/..'
 NATIVE		:= $(PEERS:%=$(BB)/native-%)
 
-$(BB)/peer-arenite.so: $(B)/libarenite.a
+$(BB)/peer-arenite.so $(BB)/peer-arenite-user.so: $(B)/libarenite.a bench/peers/arenite.c
 $(BB)/peer-%.so: bench/peers/%.c bench/peers/library.c bench/peer.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fvisibility=default -fPIC -fno-plt -fno-builtin -shared -Wl,-soname,peer-$*.so -o $@ \
 		bench/peers/$*.c bench/peers/library.c -Wl,--no-as-needed $(PEER_LIB_$*) $(PEER_RPATH)
 $(BB)/native-%: $(BB)/worker.o $(BB)/rounds.o $(BB)/crew.o $(BB)/peer-%.so
-	$(CC) -o $@ -Wl,--no-as-needed $(if $(filter arenite,$*),,$(PEER_LIB_$*)) $(BB)/peer-$*.so $(filter %.o,$^) -lpthread $(PEER_RPATH)
+	$(CC) -o $@ -Wl,--no-as-needed $(if $(filter arenite%,$*),,$(PEER_LIB_$*)) $(BB)/peer-$*.so $(filter %.o,$^) -lpthread $(PEER_RPATH)
 
 .PRECIOUS: $(BB)/%.bpf.o $(BB)/%.skel.h $(BB)/peer-%.so
 .SECONDARY: $(BB)/worker.o $(BB)/rounds.o

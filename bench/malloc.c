@@ -24,7 +24,7 @@ const struct bench_scenario bench_malloc_xfree = {
 	"malloc-xfree", "the same, but each worker frees what another worker's previous round allocated", malloc_main
 };
 
-enum { KEY_BULK = 0x200, KEY_LIMITS, KEY_NATIVE };
+enum { KEY_BULK = 0x200, KEY_LIMITS, KEY_NATIVE, KEY_USER };
 
 static const struct argp_option options[] = {
 	{ "producers", 'p', "LIST", 0, "worker threads: each number is measured (default 1,2; 1 on one CPU)", 0 },
@@ -37,6 +37,7 @@ static const struct argp_option options[] = {
 	{ "bulk", KEY_BULK, NULL, 0, "also rows for the bulk calls, 64 objects a call", 0 },
 	{ "limits", KEY_LIMITS, NULL, 0, "also rows that tell call and guard apart (not with --native)", 0 },
 	{ "native", KEY_NATIVE, NULL, 0, "a native heap in user space, beside other allocators", 0 },
+	{ "user", KEY_USER, NULL, 0, "with --native: also a row of user threads on a shared heap", 0 },
 	{ "verbose", 'v', NULL, 0, "also a table of allocs and frees apart, with their spread", 0 },
 	ARGS_JSON,
 	{ 0 },
@@ -88,6 +89,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NATIVE:
 		o->native = true;
 		return 0;
+	case KEY_USER:
+		o->user = true;
+		return 0;
+	case ARGP_KEY_END:
+		return o->user && !o->native ? args_bad(state, "--user: only beside a native heap: add --native") : 0;
 	case ARGS_KEY_JSON:
 		return 0;
 	case ARGP_KEY_ARG:
@@ -149,7 +155,8 @@ static int malloc_main(const struct bench_scenario *s, int argc, char **argv)
 		       "buddy-lock (a buddy allocator under one lock); kernel (bpf_obj_new, bpf_obj_drop).  "
 		       "arenite's fast path is inlined, floor's is a global function with preemption off.  --limits adds "
 		       "arenite-call (arenite through a global function), floor-claim (the floor under arenite's guard), "
-		       "floor-inline (that, inlined).  With --native: arenite, floor, glibc, mimalloc, jemalloc, tcmalloc.",
+		       "floor-inline (that, inlined).  With --native: arenite, floor, glibc, mimalloc, jemalloc, tcmalloc.  --user adds "
+		       "arenite-user: the same calls of user threads on a shared heap, which BPF programs may use as well.",
 	};
 	struct bench_options o;
 	json_t *doc;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <arenite/arenite.h>
 #include "native.h"
 #include "worker.h"
 
@@ -26,7 +27,9 @@
 
 extern char **environ;
 
-static const char *const names[] = { "arenite", "floor", "glibc", "mimalloc", "jemalloc", "tcmalloc" };
+#define USER "arenite-user" /* user threads of a shared heap: only with --user */
+
+static const char *const names[] = { "arenite", "floor", "glibc", "mimalloc", "jemalloc", "tcmalloc", USER };
 #define NPEERS (sizeof(names) / sizeof(*names))
 
 struct worker {
@@ -185,6 +188,8 @@ static void add(struct bench_set *set, struct worker *w, const char *name, enum 
 		return;
 	impl->run = run_cell;
 	impl->ctx = w;
+	if (!strcmp(name, USER))
+		impl->mode = "user";
 }
 
 int bench_native_open(const struct bench_options *o, struct bench_set *set, struct bench_native **out)
@@ -196,11 +201,16 @@ int bench_native_open(const struct bench_options *o, struct bench_set *set, stru
 	if (!b)
 		return bench_fail(-ENOMEM, "%s: no memory", o->bench);
 	*out = b;
+	err = o->user ? arn_supported() : 0;
+	if (err)
+		return bench_fail(err, "%s", arn_last_error());
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < NPEERS; i++) {
 		struct worker *w = &b->worker[i];
 
 		w->name = names[i];
+		if (!o->user && !strcmp(w->name, USER))
+			continue;
 		err = open_worker(w, o, set);
 		if (err)
 			return err;

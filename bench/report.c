@@ -20,9 +20,15 @@ static size_t row_names(const struct bench_set *set, bool bulk, const char **nam
 	return n;
 }
 
+/* Another of our rows that has a ratio: how much more it costs. */
+static bool is_user(const char *name)
+{
+	return !strcmp(name, "arenite-user");
+}
+
 static bool ours(const char *name)
 {
-	return !strncmp(name, "arenite", 7);
+	return !strncmp(name, "arenite", 7) && !is_user(name);
 }
 
 /* A limit: the ratio is how far above it arenite is.  Else: how far below. */
@@ -99,7 +105,9 @@ static void ratio_table(const struct bench_set *set, const struct bench_options 
 	for (i = 1; i < n; i++) {
 		if (ours(names[i]))
 			continue;
-		if (below(names[i]))
+		if (is_user(names[i]))
+			snprintf(head, sizeof(head), "%s / arenite", names[i]);
+		else if (below(names[i]))
 			snprintf(head, sizeof(head), "arenite / %s", names[i]);
 		else
 			snprintf(head, sizeof(head), "%s / arenite", names[i]);
@@ -232,11 +240,24 @@ static json_t *stat_json(const double *v, unsigned int repeats)
 			 samples(v, repeats));
 }
 
+/* A row of another mode is the same implementation. */
+static const char *impl_json(const struct bench_impl *impl)
+{
+	return is_user(impl->name) ? "arenite" : impl->name;
+}
+
+static const char *mode_json(const struct bench_impl *impl, const struct bench_options *o)
+{
+	if (impl->mode)
+		return impl->mode;
+	return o->native ? "native" : "bpf";
+}
+
 static json_t *row_json(const struct bench_row *r, const struct bench_options *o)
 {
-	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "impl", r->impl->name,
-			      "mode", o->native ? "native" : "bpf", "producers", (int)r->cell.producers, "allocs",
-			      (int)r->cell.allocs, "size", (int)o->size, "bulk", r->impl->bulk, "alloc_ns",
+	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "impl",
+			      impl_json(r->impl), "mode", mode_json(r->impl, o), "producers", (int)r->cell.producers,
+			      "allocs", (int)r->cell.allocs, "size", (int)o->size, "bulk", r->impl->bulk, "alloc_ns",
 			      stat_json(r->alloc_ns, o->repeats), "free_ns", stat_json(r->free_ns, o->repeats),
 			      "loop_ns", ns(bench_stat(r->loop_ns, o->repeats).median), "loop_samples",
 			      samples(r->loop_ns, o->repeats), "net_pair_ns", ns(bench_net(r, o->repeats)), "fails",
@@ -267,10 +288,10 @@ json_t *bench_document(const struct bench_set *set, const struct bench_options *
 			json_array_append_new(rows, row_json(&set->row[i], o));
 	for (i = 0; i < set->nnotes; i++)
 		json_array_append_new(notes, json_string(set->note[i]));
-	return json_pack("{s:i, s:s, s:o, s:{s:o, s:o, s:i, s:f, s:f, s:i, s:b, s:b, s:b, s:b}, s:o, s:o}", "schema",
-			 OUT_SCHEMA, "bench", o->bench, "machine", bench_machine(), "options", "producers",
+	return json_pack("{s:i, s:s, s:o, s:{s:o, s:o, s:i, s:f, s:f, s:i, s:b, s:b, s:b, s:b, s:b}, s:o, s:o}",
+			 "schema", OUT_SCHEMA, "bench", o->bench, "machine", bench_machine(), "options", "producers",
 			 list_json(o->producers, o->nproducers), "allocs", list_json(o->allocs, o->nallocs), "size",
 			 (int)o->size, "warm_s", o->warm, "measured_s", o->secs, "repeats", (int)o->repeats, "pinned",
-			 o->pin, "bulk", o->bulk, "limits", o->limits, "native", o->native, "rows", rows, "notes",
-			 notes);
+			 o->pin, "bulk", o->bulk, "limits", o->limits, "native", o->native, "user", o->user, "rows",
+			 rows, "notes", notes);
 }

@@ -17,7 +17,7 @@
 
 struct bench_options {
 	const char *bench;
-	bool xfree, pin, bulk, limits, native, verbose;
+	bool xfree, pin, bulk, limits, native, user, verbose;
 	unsigned int nproducers, producers[BENCH_MAX_LIST];
 	unsigned int nallocs, allocs[BENCH_MAX_LIST];
 	unsigned int size, repeats;
@@ -42,6 +42,7 @@ enum bench_role {
 
 struct bench_impl {
 	const char *name;
+	const char *mode; /* NULL: that of the whole set (native or bpf) */
 	enum bench_role role;
 	bool bulk;
 	/* 0, or -errno after bench_fail() */

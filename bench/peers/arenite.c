@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * arenite.c - arenite as a peer: one native heap, through libarenite.so.
+ * arenite.c - arenite as a peer: one native heap (arenite-user.c: a shared one).
  */
 #include <errno.h>
 #include <arenite/arenite.h>
 
 #include "../peer.h"
 
+#ifndef PEER_NAME
+#define PEER_NAME  "arenite"
+#define PEER_FLAGS ARN_NATIVE
+#endif
+
 static struct arn_heap *heap;
 
 static int peer_init(size_t objs, size_t size)
 {
-	struct arn_options opts = { .sz = sizeof(opts), .flags = ARN_NATIVE };
+	struct arn_options opts = { .sz = sizeof(opts), .flags = PEER_FLAGS };
 
 	opts.bytes = 3ULL * objs * size + (256ULL << 20);
 	if (opts.bytes > 4096ULL << 20)
@@ -58,11 +63,11 @@ static int peer_check(const char **why)
 
 static const char *peer_library(void)
 {
-	return bench_peer_library((const void *)peer_alloc, "peer-arenite", arn_version());
+	return bench_peer_library((const void *)peer_alloc, "peer-" PEER_NAME, arn_version());
 }
 
 const struct bench_peer bench_peer = {
-	.name = "arenite",
+	.name = PEER_NAME,
 	.library = peer_library,
 	.init = peer_init,
 	.alloc = peer_alloc,

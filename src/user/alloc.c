@@ -206,7 +206,7 @@ void *arn_malloc(struct arn_heap *heap, size_t size)
 	__u32 cls, at = (__u32)claim;
 
 	if (arn_unlikely(claim >> 27 != 0) || arn_unlikely(size > ARN_SMALL_MAX))
-		return claim >> 27 == 1 ? arn_shared_malloc(heap, size, at) : malloc_rest(heap, size);
+		return claim >> 27 == 1 ? arn_shared_malloc(heap, size, claim) : malloc_rest(heap, size);
 	cls = arn_root(heap->base)->class_small[(size + 15) >> 4];
 	return alloc_class(heap, arn_claimed_cache(heap, at, cls), cls, size);
 }
@@ -327,7 +327,7 @@ int arn_free(struct arn_heap *heap, void *ptr)
 	__u32 st, top, at = (__u32)claim;
 
 	if (arn_unlikely(claim >> 27 != 0))
-		return claim >> 27 == 1 ? arn_shared_free(heap, (__u64)ptr, at) : free_rest(heap, (__u64)ptr);
+		return claim >> 27 == 1 ? arn_shared_free(heap, (__u64)ptr, claim) : free_rest(heap, (__u64)ptr);
 	/* As arn_object: rotated, a misaligned pointer is a granule beyond any heap, as one from elsewhere is. */
 	granule = ((__u64)ptr - heap->first) >> ARN_GRANULE_SHIFT | ((__u64)ptr - heap->first)
 									    << (64 - ARN_GRANULE_SHIFT);

@@ -168,7 +168,7 @@ void *arn_shared_aligned(struct arn_heap *heap, size_t size, size_t align)
 	return malloc_rest(heap, size, align);
 }
 
-void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u32 at)
+void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u64 at)
 {
 	struct arn_shadow *shadow;
 	__u32 cls, top, off, in;
@@ -178,20 +178,22 @@ void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u32 at)
 	if (arn_unlikely(size > ARN_SMALL_MAX))
 		return malloc_rest(heap, size, 1);
 	cls = heap->class_small[(size + 15) >> 4];
-	at += cls * (__u32)sizeof(struct arn_cache);
+	at += (__u64)cls * sizeof(struct arn_cache);
 	c = (struct arn_cache *)(heap->caches + at);
 	shadow = (struct arn_shadow *)(heap->shadow + at);
 	if (arn_unlikely(arn_load_relaxed(&c->busy)))
 		return malloc_rest(heap, size, 1);
 	top = arn_claim_idle(c);
 	/* Rotated: an entry of the magazine that we looked at, or a number beyond. */
-	in = top - arn_load_relaxed(&shadow->first);
+	in = top - shadow->first;
 	if (arn_unlikely((in >> 2 | in << 30) >= ARN_MAG_OBJS))
 		goto rest;
 	off = arn_load_relaxed(arn_ptr(heap->base, __u32, top));
 	granule = off >> ARN_GRANULE_SHIFT | off << (32 - ARN_GRANULE_SHIFT);
-	if (arn_unlikely(!arn_granule_known(heap, granule)))
+	if (arn_unlikely(!arn_granule_known(heap, granule))) {
+		size = heap->k->cls[cls].size; /* (so that it needs no register until here) */
 		goto rest;
+	}
 	arn_store_relaxed(heap->state0 + granule, (__u8)(cls + 1));
 	arn_unclaim(c, top - 4);
 	return heap->base + off;
@@ -228,7 +230,7 @@ int arn_shared_free_rest(struct arn_heap *heap, __u64 ptr)
 	return arn_free_past(heap, ARN_OP_FREE, ptr);
 }
 
-int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u32 at)
+int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u64 at)
 {
 	__u64 granule = arn_granule_of(ptr - (__u64)heap->base);
 	struct arn_shadow *shadow;
@@ -242,13 +244,13 @@ int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u32 at)
 	cls = arn_load_relaxed(state) - 1u;
 	if (arn_unlikely(cls >= ARN_PLAIN_CLASSES))
 		return arn_shared_free_rest(heap, ptr);
-	at += cls * (__u32)sizeof(struct arn_cache);
+	at += (__u64)cls * sizeof(struct arn_cache);
 	c = (struct arn_cache *)(heap->caches + at);
 	shadow = (struct arn_shadow *)(heap->shadow + at);
 	if (arn_unlikely(arn_load_relaxed(&c->busy)))
 		return arn_shared_free_rest(heap, ptr);
 	top = arn_claim_idle(c);
-	in = top + 4 - arn_load_relaxed(&shadow->first);
+	in = top + 4 - shadow->first;
 	if (arn_unlikely((in >> 2 | in << 30) >= shadow->cap)) {
 		let_go(c);
 		return arn_shared_free_rest(heap, ptr);

@@ -41,12 +41,14 @@ static arn_inline __u64 arn_granule_of(__u64 off)
 	return off >> ARN_GRANULE_SHIFT | off << (64 - ARN_GRANULE_SHIFT);
 }
 
-/* Is it a granule of a chunk that is known to be mapped?  (Only the heap's chunks ever are.) */
+/*
+ * Is it a granule of a chunk that is known to be mapped?  (Only the heap's chunks ever are.)  Plain loads,
+ * which the compiler can make operands: either may change at any time, before and after as well.
+ */
 static arn_inline bool arn_granule_known(const struct arn_heap *heap, __u64 granule)
 {
 	return arn_likely(granule < ARN_GRANULES) &&
-	       arn_likely(arn_load_relaxed(&heap->known[granule >> (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT)]) ==
-			  arn_load_relaxed(&arn_root(heap->base)->unmaps));
+	       arn_likely(heap->known[granule >> (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT)] == arn_root(heap->base)->unmaps);
 }
 
 /* ---- known.c ---- */
@@ -73,8 +75,8 @@ void arn_shared_drain(struct arn_heap *heap);
 /* ---- shared.c ---- */
 
 /* at: the thread has a slot, whose caches lie there (and ARN_CLAIM_SHARED is set). */
-void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u32 at);
-int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u32 at);
+void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u64 at);
+int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u64 at);
 int arn_shared_free_rest(struct arn_heap *heap, __u64 ptr);
 void *arn_shared_aligned(struct arn_heap *heap, size_t size, size_t align);
 size_t arn_shared_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out);

@@ -36,6 +36,19 @@ short=(-w 0.001 -d 0.002)
 	rows_are arenite false "1 64" "2 64"
 }
 
+@test "--native --user: rows of mode user beside those of native" {
+	local cell rows
+	arn bench malloc-free --native --user --json -p 1,2 -n 1,16 -r 2 "${short[@]}"
+	exits 0
+	is options.user true
+	rows=$(paste -d' ' <(json 'rows.*.impl') <(json 'rows.*.mode') <(json 'rows.*.producers') <(json 'rows.*.allocs'))
+	for cell in "1 1" "1 16" "2 1" "2 16"; do
+		grep -qx "arenite user $cell" <<<"$rows" || fail "no row of mode user for $cell"
+		grep -qx "arenite native $cell" <<<"$rows" || fail "no row of mode native for $cell"
+	done
+	[ "$(json 'rows.*.fails' | sort -u)" = 0 ] || fail "failures"
+}
+
 @test "malloc-xfree has the same form" {
 	arn bench malloc-xfree --json -p 1,2 -n 1,16 -r 2 "${short[@]}"
 	exits 0

@@ -44,6 +44,7 @@ short=(-w 0.001 -d 0.001)
 	exits 0
 	for worker in "$top"/build/bench/native-*; do
 		[ -x "$worker" ] || continue
+		[ "${worker##*/native-}" != arenite-user ] || continue # with --user only
 		rows_are "${worker##*/native-}" false "1 4"
 	done
 }
