@@ -18,8 +18,10 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "bench", tool_bench },
+	{ "check", tool_check },
 	{ "demo", tool_demo },
 	{ "features", tool_features },
+	{ "reap", tool_reap },
 	{ "stats", tool_stats },
 };
 
@@ -53,8 +55,10 @@ static const struct argp argp = {
 	.doc = "A memory allocator for BPF arenas: its benchmarks and its heaps.\v"
 	       "Commands:\n"
 	       "  bench     measure allocation beside baselines ('arenite bench list')\n"
+	       "  check     walk a pinned heap: everything in exactly one place\n"
 	       "  demo      a heap in this kernel and its benchmark, in under 2 minutes\n"
 	       "  features  what this kernel has of what heaps use\n"
+	       "  reap      give back what killed processes had cached in a pinned heap\n"
 	       "  stats     the counters of a pinned heap\n\n"
 	       "'arenite COMMAND --help' lists a command's options.\n"
 	       "Exit status: 0 done, 1 failed, 2 usage, 77 the kernel lacks something (which is named).",

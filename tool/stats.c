@@ -2,33 +2,13 @@
 /*
  * stats.c - arenite stats PIN: every counter of a pinned heap, from the lists in stats.h.
  */
-#include <errno.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #include <arenite/arenite.h>
 #include "args.h"
 #include "out.h"
+#include "pin.h"
 #include "tool.h"
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	const char **pin = state->input;
-
-	switch (key) {
-	case ARGS_KEY_JSON:
-		return 0;
-	case ARGP_KEY_ARG:
-		if (*pin)
-			return args_bad(state, "'%s': only one heap at a time", arg);
-		*pin = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		return args_bad(state, "no heap given: the path of its pinned arena map");
-	}
-	return ARGP_ERR_UNKNOWN;
-}
 
 static void heap_table(const struct arn_stats *st)
 {
@@ -114,32 +94,12 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 			 percpu);
 }
 
-/*
- * Why the heap at pin was not opened, err being what the library said.  EPERM and EACCES have two
- * meanings there: the path is no pin of ours to open (1), or this process may not ask the kernel at
- * all (77).  The path is looked at to tell them apart.
- */
-static int refused(const char *pin, int err)
-{
-	struct statfs fs;
-
-	if (err != EPERM && err != EACCES)
-		return out_error(out_status(-err), "%s", arn_last_error());
-	if (statfs(pin, &fs))
-		return out_error(EXIT_FAILURE, "pin '%s': %s", pin, strerror(errno));
-	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
-		return out_error(EXIT_FAILURE,
-				 "pin '%s': not on a BPF file system, so no pin: give the path of a heap's arena map",
-				 pin);
-	return out_error(err == EACCES ? EXIT_FAILURE : EXIT_LACKS, "%s", arn_last_error());
-}
-
 int tool_stats(int argc, char **argv)
 {
 	static const struct argp_option options[] = { ARGS_JSON, { 0 } };
 	static const struct argp argp = {
 		.options = options,
-		.parser = parse,
+		.parser = pin_parse,
 		.args_doc = "PIN",
 		.doc = "Prints the counters of the heap whose arena map is pinned at PIN.",
 	};
@@ -149,9 +109,9 @@ int tool_stats(int argc, char **argv)
 	int err;
 
 	args_parse(&argp, argc, argv, &pin);
-	heap = arn_open(pin);
+	heap = pin_open(pin, &err);
 	if (!heap)
-		return refused(pin, errno);
+		return err;
 	err = arn_get_stats(heap, &st, sizeof(st));
 	arn_close(heap);
 	if (err)

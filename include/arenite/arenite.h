@@ -137,6 +137,13 @@ ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t si
  */
 ARN_API int arn_check(struct arn_heap *heap);
 
+/*
+ * The same for a heap in use, in some seconds at most: it walks until the heap holds still, or a walk finds
+ * nothing.  0; -EUCLEAN: something contradicts, and that lasts; -EAGAIN: it was changing all the time, and
+ * nothing that could be told in spite of that was wrong.
+ */
+ARN_API int arn_check_live(struct arn_heap *heap);
+
 /* A live object, for arn_live's caller. */
 struct arn_object {
 	__u64 addr; /* in the opener's address space */

@@ -2,6 +2,10 @@
 /*
  * check.h - the walkers: every page, magazine and object of a heap at rest is in exactly one place.
  *
+ * On a heap in use some of that cannot hold: sums are off by what is on its way, and who is at work shows.
+ * A walk that is told so (.in_use) passes over these; what else it finds may still come from things that
+ * moved while they were copied, and then does not last.
+ *
  *   page      in a free run (and that in its bin), a slab, a large object, or holds magazines
  *   magazine  in the depot (full or empty stack of its class), or in one slot
  *   object    allocated (state byte), in its slab (bit), in exactly one magazine, or in reserve
@@ -18,6 +22,7 @@
 struct arn_checker {
 	arn_base b;
 	__u64 *seen; /* a bit a granule of the arena: objects in magazines, and magazines */
+	_Bool in_use;
 	const char *what; /* first contradiction, NULL: none */
 	__u64 where; /* offset, or page << 12 */
 	__u64 found, expected;
@@ -36,6 +41,12 @@ static inline int arn_wrong(struct arn_checker *c, const char *what, __u64 where
 		c->expected = expected;
 	}
 	return -1;
+}
+
+/* The same, of what cannot be told while the heap is in use. */
+static inline int arn_unsure(struct arn_checker *c, const char *what, __u64 where, __u64 found, __u64 expected)
+{
+	return c->in_use ? 0 : arn_wrong(c, what, where, found, expected);
 }
 
 /* Marks the granule at off; false: it was marked. */
@@ -99,12 +110,12 @@ static inline int arn_check_slab(struct arn_checker *c, __u32 pg)
 		nfree += bit;
 		c->alive[h->cls] += !!st;
 	}
-	if (nfree != h->nfree)
-		return arn_wrong(c, "slab: its count is not that of its bits", start, h->nfree, nfree);
-	if (nfree && !h->listed)
-		return arn_wrong(c, "slab: free objects that nobody can find", start, nfree, 0);
-	if (!nfree && h->listed)
-		return arn_wrong(c, "slab: on the partial list without a free object", start, 0, 1);
+	if (nfree != h->nfree && arn_unsure(c, "slab: its count is not that of its bits", start, h->nfree, nfree))
+		return -1;
+	if (nfree && !h->listed && arn_unsure(c, "slab: free objects that nobody can find", start, nfree, 0))
+		return -1;
+	if (!nfree && h->listed && arn_unsure(c, "slab: on the partial list without a free object", start, 0, 1))
+		return -1;
 	c->in_slabs[h->cls] += nfree;
 	c->slabs[h->cls]++;
 	c->listed[h->cls] += h->listed & 1;
@@ -127,8 +138,9 @@ static inline int arn_check_pages(struct arn_checker *c)
 		__u32 start = pg << ARN_PAGE_SHIFT;
 
 		if (!(pg & (ARN_CHUNK_PAGES - 1)) && !arn_chunk_mapped(c, pg)) {
-			if (*arn_dir(c->b, pg >> 8) == ARN_CHUNK_BUSY)
-				return arn_wrong(c, "chunk: busy on a heap at rest", start, ARN_CHUNK_BUSY, 0);
+			if (*arn_dir(c->b, pg >> 8) == ARN_CHUNK_BUSY &&
+			    arn_unsure(c, "chunk: busy on a heap at rest", start, ARN_CHUNK_BUSY, 0))
+				return -1;
 			pg += ARN_CHUNK_PAGES;
 			was_free = 0;
 			continue;
@@ -171,8 +183,8 @@ static inline int arn_check_pages(struct arn_checker *c)
 			c->large_pages += n;
 			break;
 		case ARN_PG_DEAD:
-			if (!d->listed)
-				return arn_wrong(c, "page run: given up and lost", start, n, 0);
+			if (!d->listed && arn_unsure(c, "page run: given up and lost", start, n, 0))
+				return -1;
 			c->large_pages += n;
 			break;
 		case ARN_PG_MAGS:
@@ -218,10 +230,11 @@ static inline int arn_check_bins(struct arn_checker *c)
 	}
 	if (r->bin_map[1] >> (ARN_BINS - 64))
 		return arn_wrong(c, "bin: the map of bins disagrees", ARN_BINS, r->bin_map[1], 0);
-	if (runs != c->runs)
-		return arn_wrong(c, "bins: a free run is in none", 0, runs, c->runs);
-	if (pages != c->free || r->pages_free != c->free)
-		return arn_wrong(c, "pages_free: not the sum of the free runs", 0, r->pages_free, c->free);
+	if (runs != c->runs && arn_unsure(c, "bins: a free run is in none", 0, runs, c->runs))
+		return -1;
+	if ((pages != c->free || r->pages_free != c->free) &&
+	    arn_unsure(c, "pages_free: not the sum of the free runs", 0, r->pages_free, c->free))
+		return -1;
 	return 0;
 }
 
@@ -263,10 +276,12 @@ static inline int arn_check_partial(struct arn_checker *c, __u32 cls)
 		if (++n > c->slabs[cls])
 			return arn_wrong(c, "partial list: more entries than slabs", cls, n, c->slabs[cls]);
 	}
-	if (n != c->listed[cls])
-		return arn_wrong(c, "partial list: a slab that says it is on it is not", cls, n, c->listed[cls]);
-	if (r->depot[cls].nslabs != c->slabs[cls])
-		return arn_wrong(c, "class: slab count", cls, r->depot[cls].nslabs, c->slabs[cls]);
+	if (n != c->listed[cls] &&
+	    arn_unsure(c, "partial list: a slab that says it is on it is not", cls, n, c->listed[cls]))
+		return -1;
+	if (r->depot[cls].nslabs != c->slabs[cls] &&
+	    arn_unsure(c, "class: slab count", cls, r->depot[cls].nslabs, c->slabs[cls]))
+		return -1;
 	return 0;
 }
 
@@ -382,8 +397,9 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 		struct arn_cache *k = arn_cache(c->b, slot, cls);
 		__u64 where = ARN_SLOTS_OFF + ((__u64)slot << ARN_SLOT_SHIFT);
 
-		if (arn_cache_busy(k))
-			return arn_wrong(c, "slot: busy on a heap at rest", where, cls, 0);
+		if ((arn_cache_busy(k) || k->intent) &&
+		    arn_unsure(c, "slot: busy on a heap at rest (its owner was killed? arn_reap)", where, cls, 0))
+			return -1;
 		/* (Without a magazine perhaps 0.) */
 		if ((k->top || k->room) &&
 		    (k->room < r->cls[cls].cap_low * 4u || k->room > r->cls[cls].cap_high * 4u || k->room & 3))
@@ -393,8 +409,8 @@ static inline int arn_check_slots(struct arn_checker *c, __u32 cls)
 			return arn_wrong(c, "slot: magazines near one that nobody owned", where, slot, r->slots_used);
 		if (arn_check_stack(c, cls, k->near_full, 0) || arn_check_stack(c, cls, k->near_empty, 1))
 			return -1;
-		if (arn_check_top(c, cls, k->top, where) || arn_check_top(c, cls, k->prev, where) ||
-		    arn_check_top(c, cls, k->parked, where))
+		if ((k->top != ARN_CACHE_BUSY && arn_check_top(c, cls, k->top, where)) ||
+		    arn_check_top(c, cls, k->prev, where) || arn_check_top(c, cls, k->parked, where))
 			return -1;
 	}
 	return 0;
@@ -478,12 +494,13 @@ static inline int arn_check_heap(struct arn_checker *c)
 	__u32 chunk, cls;
 	__u64 objects;
 
-	if (r->lock)
-		return arn_wrong(c, "lock: held on a heap at rest", 0, r->lock, 0);
+	if (r->lock && arn_unsure(c, "lock: held on a heap at rest", 0, r->lock, 0))
+		return -1;
 	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++)
 		c->mapped += *arn_dir(c->b, chunk) == ARN_CHUNK_MAPPED ? ARN_CHUNK_PAGES : 0;
-	if (r->pages_mapped != c->mapped)
-		return arn_wrong(c, "pages_mapped: not what the directory says", 0, r->pages_mapped, c->mapped);
+	if (r->pages_mapped != c->mapped &&
+	    arn_unsure(c, "pages_mapped: not what the directory says", 0, r->pages_mapped, c->mapped))
+		return -1;
 	if (arn_check_classes(c))
 		return -1;
 	if (arn_check_pending(c) || arn_check_pages(c) || arn_check_bins(c) || arn_check_quarantine(c))
@@ -492,17 +509,20 @@ static inline int arn_check_heap(struct arn_checker *c)
 		if (arn_check_partial(c, cls) || arn_check_depot(c, cls) || arn_check_slots(c, cls) ||
 		    arn_check_emergency(c, cls))
 			return -1;
-		if (c->mags_seen[cls] != c->mags[cls] || r->depot[cls].nmags != c->mags[cls])
-			return arn_wrong(c, "class: a magazine is in no place", cls, c->mags_seen[cls], c->mags[cls]);
+		if ((c->mags_seen[cls] != c->mags[cls] || r->depot[cls].nmags != c->mags[cls]) &&
+		    arn_unsure(c, "class: a magazine is in no place", cls, c->mags_seen[cls], c->mags[cls]))
+			return -1;
 		objects = c->slabs[cls] * r->cls[cls].nobj;
-		if (c->alive[cls] + c->cached[cls] + c->in_slabs[cls] != objects)
-			return arn_wrong(c, "class: an object is in no place (allocated + cached + in slabs)", cls,
-					 c->alive[cls] + c->cached[cls] + c->in_slabs[cls], objects);
+		if (c->alive[cls] + c->cached[cls] + c->in_slabs[cls] != objects &&
+		    arn_unsure(c, "class: an object is in no place (allocated + cached + in slabs)", cls,
+			       c->alive[cls] + c->cached[cls] + c->in_slabs[cls], objects))
+			return -1;
 		c->live += c->alive[cls];
 	}
-	if (c->free + c->slab_pages + c->large_pages + c->mag_pages != c->mapped)
-		return arn_wrong(c, "pages: the kinds do not add up to what is mapped", 0,
-				 c->free + c->slab_pages + c->large_pages + c->mag_pages, c->mapped);
+	if (c->free + c->slab_pages + c->large_pages + c->mag_pages != c->mapped &&
+	    arn_unsure(c, "pages: the kinds do not add up to what is mapped", 0,
+		       c->free + c->slab_pages + c->large_pages + c->mag_pages, c->mapped))
+		return -1;
 	return 0;
 }
 

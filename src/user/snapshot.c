@@ -7,6 +7,7 @@
  * where a page that is gone is an error and not a signal.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "internal.h"
@@ -25,6 +26,11 @@ static void copy(struct arn_snapshot *s, struct arn_heap *heap, __u32 off, __u32
 		n = pread(s->mem, s->base + off + at, bytes - at, (off_t)(unsigned long)(heap->base + off + at));
 		at += n > 0 ? (__u32)n : step - (off + at) % step;
 	}
+}
+
+static bool same(const struct arn_snapshot *s, const struct arn_snapshot *t, __u32 off, __u32 bytes)
+{
+	return !memcmp(s->base + off, t->base + off, bytes);
 }
 
 int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states)
@@ -65,6 +71,30 @@ int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states
 		}
 	}
 	return 0;
+}
+
+bool arn_snapshot_same(const struct arn_snapshot *s, const struct arn_snapshot *t)
+{
+	struct arn_root *r = arn_root(s->base);
+	__u32 chunk, pg, i;
+
+	/* The root comes first: if it is the same, so is what it says about the rest. */
+	if (!same(s, t, ARN_ROOT_OFF, ARN_SLOTS_OFF - ARN_ROOT_OFF) ||
+	    !same(s, t, ARN_SLOTS_OFF, r->nslots << ARN_SLOT_SHIFT))
+		return false;
+	for (chunk = arn_first_chunk(r); chunk < arn_end_chunk(r); chunk++) {
+		if (*arn_dir(s->base, chunk) != ARN_CHUNK_MAPPED)
+			continue;
+		if (!same(s, t, arn_chunk_desc_off(r, chunk), ARN_CHUNK_DESC_BYTES) ||
+		    !same(s, t, arn_chunk_state_off(r, chunk), ARN_CHUNK_STATE_BYTES))
+			return false;
+		for (i = 0; i < ARN_CHUNK_PAGES; i++) {
+			pg = chunk * ARN_CHUNK_PAGES + i;
+			if (arn_desc(s->base, r, pg)->kind == ARN_PG_MAGS && !same(s, t, pg << ARN_PAGE_SHIFT, ARN_PAGE_SIZE))
+				return false;
+		}
+	}
+	return true;
 }
 
 void arn_snapshot_drop(struct arn_snapshot *s)

@@ -12,6 +12,8 @@ struct arn_snapshot {
 
 /* states: the state bytes too (a sixteenth of the mapped heap).  0, or -errno: EUCLEAN, a root not to be believed. */
 int arn_snapshot_take(struct arn_snapshot *s, struct arn_heap *heap, bool states);
+/* Do both hold the same? */
+bool arn_snapshot_same(const struct arn_snapshot *s, const struct arn_snapshot *t);
 void arn_snapshot_drop(struct arn_snapshot *s);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * stats.c - statistics and walkers, both on a snapshot.
+ * stats.c - statistics, read from a snapshot.
  *
  * No fast path counts anything: what lives where is read from the structures themselves.
  */
 #include <string.h>
-#include <sys/mman.h>
 #include "internal.h"
 #include "snapshot.h"
 #include "../core/check.h"
@@ -149,29 +148,4 @@ int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size)
 	arn_snapshot_drop(&s);
 	memcpy(st, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
-}
-
-int arn_check(struct arn_heap *heap)
-{
-	struct arn_checker c = {};
-	struct arn_snapshot s;
-	int err;
-
-	err = arn_snapshot_take(&s, heap, true);
-	if (err)
-		return err;
-	c.b = s.base;
-	c.seen = mmap(NULL, 1ULL << 25, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (c.seen == MAP_FAILED) {
-		err = arn_error(ENOMEM, "heap: no memory to walk it");
-		goto out;
-	}
-	if (arn_check_heap(&c))
-		err = arn_error(EUCLEAN, "heap at %p: %s: at 0x%llx: found %llu (0x%llx), expected %llu",
-				(void *)heap->base, c.what, (unsigned long long)c.where, (unsigned long long)c.found,
-				(unsigned long long)c.found, (unsigned long long)c.expected);
-	munmap(c.seen, 1ULL << 25);
-out:
-	arn_snapshot_drop(&s);
-	return err;
 }
