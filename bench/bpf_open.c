@@ -115,7 +115,7 @@ static int open_buddy(struct bench_bpf *b, struct bench_set *set)
 
 	while (block < b->size)
 		block *= 2;
-	bytes = (2 * b->producers * b->objs * block + 2 * MIB) & ~(MIB - 1);
+	bytes = (2 * block * b->producers * b->objs + 2 * MIB) & ~(MIB - 1);
 	if (block > MIB || bytes > BENCH_BUDDY_MAX) {
 		bench_note(set, "buddy-lock: left out: blocks of up to 1 MiB, 1 GiB in all");
 		return 0;

@@ -71,8 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return args_bad(state, "-d '%s': not seconds from 0.001 to 3600", arg);
 		return 0;
 	case 'r':
-		if (!args_uint(arg, 1, 1000, &o->repeats))
-			return args_bad(state, "-r '%s': not a number from 1 to 1000", arg);
+		if (!args_uint(arg, 1, BENCH_MAX_REPEATS, &o->repeats))
+			return args_bad(state, "-r '%s': not a number from 1 to %d", arg, BENCH_MAX_REPEATS);
 		return 0;
 	case 'a':
 		o->pin = true;

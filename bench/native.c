@@ -25,8 +25,6 @@
 
 #define PATIENCE 30.0 /* seconds beyond the measured time until a worker counts as hung */
 
-extern char **environ;
-
 #define USER "arenite-user" /* user threads of a shared heap: only with --user */
 
 static const char *const names[] = { "arenite", "floor", "glibc", "mimalloc", "jemalloc", "tcmalloc", USER };
@@ -92,7 +90,7 @@ static int run_cell(const struct bench_impl *impl, const struct bench_options *o
 		.warm = o->warm,
 		.secs = o->secs,
 	};
-	struct worker_reply r;
+	struct worker_reply r = { 0 };
 	int err = ask(impl->ctx, &c, &r);
 
 	if (err)
@@ -151,7 +149,7 @@ static int start(struct worker *w, const char *path)
 static int open_worker(struct worker *w, const struct bench_options *o, struct bench_set *set)
 {
 	struct worker_cmd c = { .op = WORKER_INIT, .size = o->size };
-	struct worker_reply r;
+	struct worker_reply r = { 0 };
 	char path[PATH_MAX];
 	unsigned int i;
 	int err;
@@ -244,7 +242,7 @@ const char *bench_native_library(const struct bench_native *b, const char *name)
 int bench_native_check(struct bench_native *b)
 {
 	struct worker_cmd c = { .op = WORKER_CHECK };
-	struct worker_reply r;
+	struct worker_reply r = { 0 };
 	size_t i;
 	int err = 0;
 

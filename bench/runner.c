@@ -184,7 +184,7 @@ static int make_rows(struct bench_set *set, const struct bench_options *o)
 /* Subtracts what is not the implementation's, repeat by repeat. */
 static int settle(struct bench_set *set, const struct bench_options *o)
 {
-	double swap[o->repeats];
+	double swap[BENCH_MAX_REPEATS];
 	unsigned int k;
 	size_t i;
 

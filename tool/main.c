@@ -66,7 +66,7 @@ static const struct argp argp = {
 
 static void version(FILE *stream, struct argp_state *state)
 {
-	fprintf(stream, "arenite %s (heap layout %u)\n", arn_version(), ARN_LAYOUT_VERSION);
+	fprintf(stream, "arenite %s (heap layout %d)\n", arn_version(), ARN_LAYOUT_VERSION);
 }
 
 int main(int argc, char **argv)

@@ -54,6 +54,7 @@ int out_begin(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
+		/* cppcheck-suppress leakReturnValNotUsed */
 		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			return -EBADF;
 	}

@@ -15,7 +15,7 @@ static __u64 *vec;
 static int setup(void **state)
 {
 	t = rig_new(ARENA, RIG_ALL);
-	vec = bpf_malloc(t, MOST * 8);
+	vec = bpf_malloc(t, MOST * 8UL);
 	assert_non_null(vec);
 	return 0;
 }
@@ -37,7 +37,7 @@ static int array_left(void **state)
 
 static __u32 take(__u64 size, __u32 n)
 {
-	memset(vec, 0xee, MOST * 8);
+	memset(vec, 0xee, MOST * 8UL);
 	return (__u32)rig_op(t, OP_MALLOC_BULK, size, (__u64)vec, n);
 }
 

@@ -179,13 +179,13 @@ int churn_bulk(struct churn *a)
 		bpf_for (k, 0, CHURN_BULK) {
 			if ((__u32)k >= got)
 				break;
-			p = word(in + k * 8);
+			p = word(in + k * 8ULL);
 			hold(p, size);
 			old = __sync_lock_test_and_set(&box[next(&seed) & (CHURN_BOXES - 1)], p);
 			if (!old)
 				continue;
 			let_go(old);
-			word(out + n * 8) = old;
+			word(out + n * 8ULL) = old;
 			n++;
 		}
 		if (n && arn_free_bulk(out, n) != (int)n)

@@ -102,7 +102,7 @@ static void one_class_gets_what_another_cached(void **state)
 
 		n = fill(k->size, &chain);
 		/* All but magazines, and less than a slab's worth (twice, when it wants alignment). */
-		if ((n / k->nobj) * k->npages + FEW_PAGES + 2 * k->npages < pages)
+		if ((n / k->nobj + 2) * k->npages + FEW_PAGES < pages)
 			fail_msg("%llu objects of %u bytes, in %llu pages, is all there is", n, k->size, pages);
 		assert_int_equal(drop_all(t, chain), n);
 		chain = 0;

@@ -35,7 +35,7 @@ int glob_read(struct look *l)
 	l->first = table[0] + table[1] + table[2];
 	l->last = table[999];
 	l->counter = counter;
-	l->letter = word[4];
+	l->letter = (__u8)word[4];
 	return 0;
 }
 

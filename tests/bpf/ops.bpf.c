@@ -95,16 +95,16 @@ int op_run(struct op *o)
 	asm volatile("" : : "r"(&arn_arena));
 	switch (o->code) {
 	case OP_MALLOC:
-		o->ret = (__s64)arn_malloc(o->a);
+		o->ret = (__u64)arn_malloc(o->a);
 		break;
 	case OP_CALLOC:
-		o->ret = (__s64)arn_calloc(o->a, o->b);
+		o->ret = (__u64)arn_calloc(o->a, o->b);
 		break;
 	case OP_ALIGNED:
-		o->ret = (__s64)arn_aligned_alloc(o->a, o->b);
+		o->ret = (__u64)arn_aligned_alloc(o->a, o->b);
 		break;
 	case OP_REALLOC:
-		o->ret = (__s64)arn_realloc((void __arena *)o->a, o->b);
+		o->ret = (__u64)arn_realloc((void __arena *)o->a, o->b);
 		break;
 	case OP_FREE:
 		o->ret = arn_free((void __arena *)o->a);

@@ -135,7 +135,7 @@ static void the_tail_of_a_slab(void **state)
 
 	p = bpf_malloc(t, 96);
 	d = (struct arn_page *)at((__u32)(t->root->page_bias + (__u32)((p - t->base) >> ARN_PAGE_SHIFT) * 64));
-	end = at((__u64)d->head << ARN_PAGE_SHIFT) + t->root->cls[c].nobj * 96;
+	end = at((__u64)d->head << ARN_PAGE_SHIFT) + t->root->cls[c].nobj * 96ULL;
 	assert_true(end % 4096 != 0);
 	refused(end, ARN_FAIL_FOREIGN);
 	assert_int_equal(bpf_free(t, p), 0);
@@ -183,7 +183,7 @@ static void inside_an_object_of_every_class(void **state)
 		if (size > 16) {
 			refused((__u64)p + 16, ARN_FAIL_INTERIOR);
 			refused((__u64)p + size - 16, ARN_FAIL_INTERIOR);
-			refused((__u64)p + size / 32 * 16, ARN_FAIL_INTERIOR);
+			refused((__u64)p + size / 32 * 16ULL, ARN_FAIL_INTERIOR);
 		}
 		assert_int_equal(bpf_usable(t, p), size);
 		assert_int_equal(bpf_free(t, p), 0);

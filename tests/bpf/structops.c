@@ -19,19 +19,20 @@ static int use_tcp(const char *name)
 	socklen_t len = sizeof(addr);
 	int l = socket(AF_INET, SOCK_STREAM, 0), c = socket(AF_INET, SOCK_STREAM, 0), s = -1, i, err = 0;
 
+	assert_true(l >= 0 && c >= 0);
 	if (setsockopt(c, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ||
 	    bind(l, (struct sockaddr *)&addr, len) || listen(l, 1) || getsockname(l, (struct sockaddr *)&addr, &len) ||
-	    connect(c, (struct sockaddr *)&addr, len))
+	    connect(c, (struct sockaddr *)&addr, len) || (s = accept(l, NULL, NULL)) < 0) {
 		err = -errno;
-	if (!err) {
-		s = accept(l, NULL, NULL);
+	} else {
 		for (i = 0; i < 16; i++)
 			if (send(c, buf, sizeof(buf), 0) != sizeof(buf) ||
 			    recv(s, buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
 				err = -EIO;
 	}
+	if (s >= 0)
+		close(s);
 	close(c);
-	close(s);
 	close(l);
 	return err;
 }

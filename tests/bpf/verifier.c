@@ -159,6 +159,7 @@ static void write_golden(const char *what, unsigned int insns)
 	size_t size;
 
 	mem = open_memstream(&text, &size);
+	assert_non_null(mem);
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%31s %31s", rel, name) != 2 || strcmp(rel, release) || strcmp(name, what))
 			fputs(line, mem);

@@ -14,7 +14,7 @@ static size_t any_size(struct input *in)
 	__u32 how = byte(in), v;
 
 	if (how < 160)
-		return how * 8;
+		return how * 8UL;
 	v = word(in);
 	if (how < 230)
 		return v & 0x7fff;
@@ -151,7 +151,7 @@ static void free_one(struct input *in)
 
 static void allocate_bulk(struct input *in)
 {
-	size_t size = any_size(in), n = byte(in) * 2, i, got;
+	size_t size = any_size(in), n = byte(in) * 2UL, i, got;
 	static void *p[512];
 
 	if (n > ROOM - count)

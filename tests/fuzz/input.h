@@ -9,7 +9,7 @@
 #include "arenite.h"
 #include "internal.h"
 
-#define MIB (1u << 20)
+#define MIB (1ull << 20)
 
 struct input {
 	const uint8_t *at, *end;

@@ -158,7 +158,7 @@ static void a_new_heap_in_an_old_place(void **state)
 	assert_ptr_equal(arn_base_address(k), base);
 	assert_int_equal(live(k), 0);
 	assert_int_equal(arn_free(k, p), -EINVAL);
-	p = arn_malloc(k, 64);
+	assert_non_null(arn_malloc(k, 64));
 	assert_int_equal(stats(k).slots_claimed, 1);
 	assert_int_equal(live(k), 1);
 	heap_end(k);

@@ -235,7 +235,7 @@ static void near_magazines_are_not_lost(void **state)
 	assert_int_equal(cache(c)->near_full & ARN_STACK_IDX_MASK, 0);
 	s = stats(&c->heap);
 	assert_int_equal(s.cls[CLS].in_slots, 2 * cap);
-	assert_int_equal(s.cls[CLS].in_slabs, s.cls[CLS].objects - 2 * cap);
+	assert_int_equal(s.cls[CLS].in_slabs, s.cls[CLS].objects - 2ULL * cap);
 	sound(&c->heap);
 	cache(c)->near_n = 0; /* as the next take would find out */
 	push_new(c, 2 * cap);

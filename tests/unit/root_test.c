@@ -98,10 +98,10 @@ static void root_costs_a_page_a_cpu(void **state)
 {
 	struct arn_geometry g = { .arena_bytes = 256 * MIB, .ncpus = 2, .nslots = 66, .sys_page_shift = 12 };
 
-	assert_true(arn_root_bytes(&g) <= 128 * KIB + g.ncpus * 4 * KIB);
+	assert_true(arn_root_bytes(&g) <= 128 * KIB + 4 * KIB * g.ncpus);
 	g.ncpus = 1024;
 	g.nslots = 1088;
-	assert_true(arn_root_bytes(&g) <= 128 * KIB + g.ncpus * 4 * KIB);
+	assert_true(arn_root_bytes(&g) <= 128 * KIB + 4 * KIB * g.ncpus);
 	g.sys_page_shift = 16;
 	assert_int_equal(arn_root_bytes(&g) % (64 * KIB), 0);
 }

@@ -287,7 +287,7 @@ static void slow_paths_are_interrupted(void **state)
 			assert_int_equal(live(h), 0);
 			assert_int_equal(step.nulls, failed(h, ARN_FAIL_NESTED));
 			/* the handlers kept at most 64 at a time */
-			assert_true(stats(h).pages_mapped * ARN_PAGE_SIZE <= 8 * MIB + 2 * (n + 64) * size);
+			assert_true(stats(h).pages_mapped * ARN_PAGE_SIZE <= 8 * MIB + 2ULL * (n + 64) * size);
 			heap_end(h);
 		}
 	}

@@ -94,7 +94,7 @@ static void every_object_comes_out_once(void **state)
 static void a_spent_slab_is_pended_once(void **state)
 {
 	struct core *c = core_new(32 * MIB);
-	__u32 pg, got[3], i;
+	__u32 pg, got[3] = { 0 }, i;
 
 	core_grow(c, 1);
 	pg = slab(c, 20);
