@@ -11,11 +11,18 @@ CC	?= gcc
 CLANG	?= clang-19
 BPFTOOL	?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 ARCH	:= $(shell $(CC) -dumpmachine 2>/dev/null)
+# HOSTCC builds what runs during the build; SYSROOT holds another machine's headers (scripts/cross.mk).
+HOSTCC	?= $(CC)
+SYSROOT	?=
 INC	:= -Iinclude/arenite -Iinclude -Isrc/core -Isrc/user -Isrc/bpf -I$(B)
 WARN	:= -Wall -Wextra -Wno-unused-parameter
 CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DARN_VERSION='"$(VERSION)"' $(WARN) -Wshadow -fvisibility=hidden $(INC) $(CFLAGS)
-BPF_CFLAGS := -O2 -g -target bpf -mcpu=v4 $(WARN) $(INC) -I/usr/include/$(ARCH)
+# BPF objects for the machine that CC builds for: its headers, and its name in bpf_tracing.h.
+BPF_ARCH := $(patsubst riscv64,riscv,$(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(firstword $(subst -, ,$(ARCH))))))
+BPF_TARGET := -O2 -g -target bpf -mcpu=v4 -D__TARGET_ARCH_$(BPF_ARCH) $(SYSROOT:%=--sysroot=%) \
+	   -I$(SYSROOT)/usr/include/$(ARCH) $(WARN)
+BPF_CFLAGS := $(BPF_TARGET) $(INC)
 LIBS	:= -lbpf -lelf -lz -lpthread
 
 HEADERS	:= $(wildcard include/arenite/*.h src/core/*.h src/bpf/*.h src/user/*.h)
@@ -79,6 +86,8 @@ help:
 	@echo 'make install      PREFIX=, DESTDIR='
 	@echo 'make fuzz         the fuzzers for FUZZ_SECONDS'
 	@echo 'make freshtest    make demo and make check on a bare Debian 12 and 13'
+	@echo 'make lint         clang-tidy, cppcheck, sparse (address spaces), shellcheck, clang-format; make format'
+	@echo 'make cross        everything built for arm64, the unit tests run there by qemu-user'
 
 # Every part adds its test programs here; tests/tests.mk, last, runs them.
 CHECKS	   :=
@@ -90,3 +99,5 @@ CHECK_DEPS :=
 -include docs/docs.mk
 -include scripts/install.mk
 include tests/tests.mk
+-include tests/lint/lint.mk
+-include scripts/cross.mk

@@ -9,11 +9,10 @@ BENCH_SRC	:= malloc percpu percpu_areas bpf bpf_open crew load machine native re
 BENCH_OBJ	:= $(BENCH_SRC:%=$(BB)/%.o)
 BENCH_SKEL	:= $(BB)/base.skel.h $(BB)/kobj.skel.h $(BB)/malloc.skel.h $(BB)/percpu.skel.h $(BB)/pkobj.skel.h
 BENCH_HEADERS	:= $(wildcard bench/*.h tool/*.h)
-BENCH_BPF_ARCH	:= $(patsubst x86_64-%,-D__TARGET_ARCH_x86,$(filter x86_64-%,$(ARCH)))
 
 $(BB)/%.bpf.o: bench/%.bpf.c $(BENCH_HEADERS) $(HEADERS)
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) $(BENCH_BPF_ARCH) -Ibench -c $< -o $@
+	$(CLANG) $(BPF_CFLAGS) -Ibench -c $< -o $@
 $(BB)/%.skel.h: $(BB)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 $(BB)/load.o: $(BENCH_SKEL)

@@ -8,7 +8,7 @@ MAN_BUILT	:= $(MAN_PAGES:%=$(B)/man/%)
 
 $(B)/man/stats-table: docs/man/stats-table.c include/arenite/stats.h include/arenite/feature.h include/arenite/layout.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $< -o $@
+	$(HOSTCC) $(ALL_CFLAGS) $< -o $@
 $(B)/man/%: docs/man/%.in $(B)/man/stats-table Makefile
 	sed 's/@VERSION@/$(VERSION)/' $< | $(B)/man/stats-table > $@.tmp && mv $@.tmp $@
 

@@ -12,7 +12,7 @@ EX_HEADERS	:= $(wildcard examples/*/*.h)
 define example
 $(EX)/$(1).bpf.o: examples/$(1)/$(1).bpf.c $(EX_HEADERS) $(PUBLIC)
 	@mkdir -p $$(@D)
-	$(CLANG) -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -I/usr/include/$(ARCH) -c $$< -o $$@
+	$(CLANG) $(BPF_TARGET) -I$(B)/include -c $$< -o $$@
 $(EX)/$(1).skel.h: $(EX)/$(1).bpf.o
 	$(BPFTOOL) gen skeleton $$< name $(1)_bpf | sed '/^\tmap->link = /d' > $$@.tmp && mv $$@.tmp $$@
 $(EX)/$(1): examples/$(1)/$(1).c $(EX_HEADERS) $(EX)/$(1).skel.h $(B)/libarenite.a $(PUBLIC)

@@ -3,21 +3,28 @@
 #
 # install-deps.sh - brings a fresh Debian 12 or 13 to where arenite builds, tests and measures.
 #
-# install-deps.sh             install what is missing (needs root only then)
-# install-deps.sh --list      the packages, one a line
-# install-deps.sh --backports print the apt source that Debian 12 would get, change nothing
+# install-deps.sh [SET]        install what is missing (needs root only then)
+# install-deps.sh [SET] --list the packages, one a line
+# install-deps.sh [SET] --apt  the same as apt-get takes them here: NAME or NAME/SUITE
+# install-deps.sh --backports  print the apt source that Debian 12 would get, change nothing
+#
+# SET is build (without it), lint (make lint), or cross (make cross): each on top of build.
 #
 # Idempotent: dpkg is asked first, and when all is there nothing else runs.  Debian 12's own libbpf
-# (1.1), bpftool (7.1) and UAPI headers (6.1) predate BPF arenas, so those three come from
-# bookworm-backports: the apt entry that serves bookworm is copied with the suite changed, so mirror,
-# signing key and other options stay what this machine already trusts.  Anywhere but on Debian 12
-# and 13 nothing is installed: what is missing is named, and if nothing is, that is success.
+# (1.1), bpftool (7.1) and UAPI headers (6.1) predate BPF arenas, and its qemu-user (7.2) keeps a record
+# of every page that was ever mapped (7 GB for one test), so those come from bookworm-backports: the
+# apt entry that serves bookworm is copied with the suite changed, so mirror, signing key and other
+# options stay what this machine already trusts.  Anywhere but on Debian 12 and 13 nothing is
+# installed: what is missing is named, and if nothing is, that is success.
 set -eu
 export LC_ALL=C
 
 # Package, lowest version ('-': any), and how to see on a system without dpkg that it is there:
 # a command, a header, or a library that the compiler finds.
 needs() {
+	"needs_$set"
+}
+needs_build() {
 	cat <<-'END'
 		gcc                    -         cmd:gcc
 		libc6-dev              -         hdr:stdio.h
@@ -40,7 +47,23 @@ needs() {
 		libgoogle-perftools-dev -        lib:libtcmalloc_minimal.so
 	END
 }
-backported="linux-libc-dev libbpf-dev bpftool"
+needs_lint() {
+	cat <<-'END'
+		clang-format-19        -         cmd:clang-format-19
+		clang-tidy-19          -         cmd:clang-tidy-19
+		cppcheck               -         cmd:cppcheck
+		sparse                 -         cmd:sparse
+		shellcheck             -         cmd:shellcheck
+		git                    -         cmd:git
+	END
+}
+needs_cross() {
+	cat <<-'END'
+		gcc-aarch64-linux-gnu  -         cmd:aarch64-linux-gnu-gcc
+		qemu-user              1:8.0     cmd:qemu-aarch64
+	END
+}
+backported="linux-libc-dev libbpf-dev bpftool qemu-user"
 
 say() { echo "install-deps: $*" >&2; }
 die() {
@@ -167,13 +190,22 @@ add_backports() {
 	say "added bookworm-backports from the mirror that serves bookworm: $file"
 }
 
+# What to ask apt for.
+apt_name() {
+	if debian 12 && [[ " $backported " == *" $1 "* ]]; then
+		echo "$1/bookworm-backports"
+	else
+		echo "$1"
+	fi
+}
+
 apt_update() {
 	apt-get -q update </dev/null >&2 || say "apt-get update: failed for some source (above): going on with what apt has"
 }
 
 install_missing() {
 	local wanted name added=''
-	[ "$(id -u)" -eq 0 ] || die "not installed, or too old: $1: installing needs root: sudo make deps"
+	[ "$(id -u)" -eq 0 ] || die "not installed, or too old: $1: installing needs root: sudo make $target"
 	if debian 12; then
 		for name in $backported; do
 			[[ " $1 " != *" $name "* ]] || { add_backports && break; }
@@ -182,15 +214,12 @@ install_missing() {
 	apt_update
 	wanted=
 	for name in $1; do
-		if debian 12 && [[ " $backported " == *" $name "* ]]; then
-			if ! apt-cache madison "$name" | grep -q bookworm-backports; then
-				[ -z "$added" ] || rm -f "$added"
-				die "$name: apt found no bookworm-backports: the mirror may not carry it${added:+ ($added removed again)};" \
-					"add a source that does, then run this again"
-			fi
-			name=$name/bookworm-backports
+		if [ "$(apt_name "$name")" != "$name" ] && ! apt-cache madison "$name" | grep -q bookworm-backports; then
+			[ -z "$added" ] || rm -f "$added"
+			die "$name: apt found no bookworm-backports: the mirror may not carry it${added:+ ($added removed again)};" \
+				"add a source that does, then run this again"
 		fi
-		wanted="$wanted $name"
+		wanted="$wanted $(apt_name "$name")"
 	done
 	say "installing:$wanted"
 	# An apt-daily run of a fresh machine may hold the lock for a while.
@@ -199,10 +228,24 @@ install_missing() {
 		$wanted </dev/null >&2 || die "apt-get could not install:$wanted: its messages above say why; then run this again"
 }
 
+set=build target=deps
+case "${1:-}" in
+build | lint | cross)
+	set=$1
+	[ "$set" = build ] || target=$set-deps
+	shift
+	;;
+esac
 case "${1:-}" in
 '') ;;
 --list)
 	needs | awk '{ print $1 }'
+	exit 0
+	;;
+--apt)
+	for name in $(needs | awk '{ print $1 }'); do
+		apt_name "$name"
+	done
 	exit 0
 	;;
 --backports)
@@ -210,7 +253,7 @@ case "${1:-}" in
 	exit 0
 	;;
 *)
-	say "'$1': not an option: there are --list and --backports"
+	say "'$1': neither a set (build, lint, cross) nor an option (--list, --apt, --backports)"
 	exit 2
 	;;
 esac

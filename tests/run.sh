@@ -3,7 +3,8 @@
 #
 # run.sh TEST... - runs test programs one after another: exit 0 is a pass, 77 a skip whose last
 # line says what is missing, anything else a failure.  New WARNING or BUG lines in the kernel log
-# fail the test that was running.  Set TESTS to a pattern to run only what matches.
+# fail the test that was running.  Set TESTS to a pattern to run only what matches, TEST_EXEC to a
+# command that runs programs of another machine.
 set -u
 
 log=$(mktemp) || exit 1
@@ -21,7 +22,8 @@ for t in "$@"; do
 	esac
 	before=$(kernel_complaints)
 	start=$(date +%s%N)
-	timeout -k 10 "${TEST_TIMEOUT:-300}" "$t" >"$log" 2>&1
+	# shellcheck disable=SC2086
+	timeout -k 10 "${TEST_TIMEOUT:-300}" ${TEST_EXEC:-} "$t" >"$log" 2>&1
 	rc=$?
 	ms=$((($(date +%s%N) - start) / 1000000))
 	after=$(kernel_complaints)

@@ -8,7 +8,7 @@ BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergenc
 		   adopt globals interrupt parallel checked features anycontext user percpu
 BT_TESTS	+= kill procs walk
 BT_OBJS		:= ops ring pack churn contexts globals verifier bare features anycontext percpu
-BT_BPF_CFLAGS	:= -O2 -g -target bpf -mcpu=v4 $(WARN) -I$(B)/include -Itests/bpf -I/usr/include/$(ARCH)
+BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
 		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
 BT_HEADERS	:= $(wildcard tests/bpf/*.h)

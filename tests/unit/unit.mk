@@ -4,6 +4,7 @@
 #
 # Each is built three times, with the library's sources: plain (the C compiler at -O2), asan (clang,
 # ASan and UBSan) and tsan (clang).  ARN_TEST_SCALE divides what a test repeats.
+UNIT_VARIANTS ?= plain asan tsan
 
 UNIT_CORE := sizeclass root chunk pages slab emergency depot magazine heap bulk ring ring_mpsc ring_threads checked check percpu
 UNIT_USER := create alloc free capacity stats fork thread signal scribble feature
@@ -26,15 +27,15 @@ $$(unit_built_$(1)): $(B)/unit/$(1)/%_test: tests/unit/%_test.c $$(HEADERS) $$(U
 	$$(unit_cc_$(1)) $$(UNIT_CFLAGS) $$< $$(unit_lib_$(1)) -o $$@ -lcmocka $$(LIBS) -lm
 UNIT_BUILT += $$(unit_built_$(1))
 endef
-$(foreach v,plain asan tsan,$(eval $(call unit_variant,$(v))))
+$(foreach v,$(UNIT_VARIANTS),$(eval $(call unit_variant,$(v))))
 
 # The core by itself, and the library, as another compiler sees them; each header stands alone.
 $(B)/unit/clang.ok: $(HEADERS) $(LIB_SRC) $(B)/arenite_sys.skel.h tests/unit/unit.mk
 	@mkdir -p $(@D)
 	for h in src/core/*.h; do \
-		[ $$h = src/core/chunk.h ] || $(CLANG) $(UNIT_CFLAGS) -Wno-unused-function -fsyntax-only -include $$h -xc /dev/null || exit 1; \
+		[ $$h = src/core/chunk.h ] || $(CLANG) $(CLANG_TARGET) $(UNIT_CFLAGS) -Wno-unused-function -fsyntax-only -include $$h -xc /dev/null || exit 1; \
 	done
-	for c in $(LIB_SRC); do $(CLANG) $(UNIT_CFLAGS) -fsyntax-only $$c || exit 1; done
+	for c in $(LIB_SRC); do $(CLANG) $(CLANG_TARGET) $(UNIT_CFLAGS) -fsyntax-only $$c || exit 1; done
 	touch $@
 
 CHECKS += $(UNIT_BUILT)
