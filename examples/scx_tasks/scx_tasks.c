@@ -196,7 +196,7 @@ static int storm(int start, pid_t pid[PARENTS])
 		runs = self ? self->runs : 0;
 		usleep(50000);
 		more += self && self->runs > runs;
-		while ((p = waitpid(-1, &status, WNOHANG)) > 0) {
+		while (waitpid(-1, &status, WNOHANG) > 0) {
 			left--;
 			if (status)
 				err = failed("a fork was refused");

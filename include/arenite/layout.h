@@ -354,7 +354,7 @@ _Static_assert(sizeof(struct arn_slot) == ARN_SLOT_SIZE, "slots are indexed by s
 _Static_assert(ARN_QUARANTINE * 4 == ARN_PERCPU_CLASSES * sizeof(struct arn_cache), "they share a place");
 _Static_assert(ARN_CLASSES + ARN_PERCPU_CLASSES < ARN_STATE_LARGE, "state bytes");
 _Static_assert(sizeof(struct arn_depot) == 128, "full and empty on lines of their own");
-_Static_assert(sizeof(struct arn_ring) == 3 * ARN_RING_ALIGN, "slots begin on lines of their own");
+_Static_assert(sizeof(struct arn_ring) == 3UL * ARN_RING_ALIGN, "slots begin on lines of their own");
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");
 _Static_assert(ARN_CLASSES <= 64, "root.emergency_low");
 _Static_assert(ARN_FAIL_COUNT <= 24, "root.fail");

@@ -247,7 +247,7 @@ static inline void *object(const struct arn_ring_handle *h, int n, __u64 addr)
 void *arn_ring_dequeue_spsc(struct arn_ring_handle *h)
 {
 	arn_base b = h->heap->base;
-	__u64 addr;
+	__u64 addr = 0;
 	int n;
 
 	if (!usable(h, ARN_RING_SPSC)) {
@@ -261,7 +261,7 @@ void *arn_ring_dequeue_spsc(struct arn_ring_handle *h)
 void *arn_ring_dequeue_mpsc(struct arn_ring_handle *h)
 {
 	arn_base b = h->heap->base;
-	__u64 addr;
+	__u64 addr = 0;
 	int n;
 
 	if (!usable(h, ARN_RING_MPSC)) {

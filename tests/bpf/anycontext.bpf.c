@@ -101,7 +101,7 @@ SEC("xdp") int any_aligned(void *ctx)
 SEC("xdp") int any_bulk(void *ctx)
 {
 	struct job *j = &job[0];
-	__u64 out = (__u64)arn_malloc(j->turns * 8);
+	__u64 out = (__u64)arn_malloc(8UL * j->turns);
 
 	if (!out)
 		return XDP_ABORTED;

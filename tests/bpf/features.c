@@ -81,7 +81,8 @@ static void loads_where_found(const char *name)
 	assert_true(heap && s);
 	snprintf(prog, sizeof(prog), "%s", name);
 	for (c = prog; *c; c++)
-		*c = *c == '-' ? '_' : *c;
+		if (*c == '-')
+			*c = '_';
 	bpf_object__for_each_program (p, s->obj)
 		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), prog));
 	rig_quiet(true);

@@ -50,7 +50,7 @@ int ring_do(struct ring_op *o)
 	asm volatile("" : : "r"(&arn_arena));
 	switch (o->code) {
 	case RING_CREATE:
-		o->ret = (__s64)(o->kind == RING_SPSC ? arn_ring_create_spsc(o->obj) : arn_ring_create_mpsc(o->obj));
+		o->ret = (__u64)(o->kind == RING_SPSC ? arn_ring_create_spsc(o->obj) : arn_ring_create_mpsc(o->obj));
 		break;
 	case RING_DESTROY:
 		o->ret = arn_ring_destroy(q);

@@ -117,10 +117,11 @@ static void wrong_uses_are_refused(void **state)
 static void user_space_makes_one_too(void **state)
 {
 	struct arn_ring_handle *h = arn_ring_create_mpsc(t->heap, 32);
-	__u64 q = (__u64)arn_ring_address(h);
+	__u64 q;
 
 	if (!h)
 		fail_msg("%s", arn_last_error());
+	q = (__u64)arn_ring_address(h);
 	assert_int_equal(arn_ring_enqueue_mpsc(h, (void *)nth(4)), 1);
 	assert_int_equal(get(RING_MPSC, q), nth(4));
 	assert_int_equal(put(RING_MPSC, q, nth(5)), 1);

@@ -173,6 +173,17 @@ refuses() {
 	err_has "'--brew'"
 }
 
+@test "lint and cross are sets of their own, and CONTRIBUTING names their packages and no others" {
+	local set
+	for set in lint cross; do
+		want=$("$install" $set --list | sort)
+		have=$(sed -n "s/^    make $set //p" "$top/CONTRIBUTING.md" | tr -s ' ' '\n' | grep . | sort)
+		[ -n "$want" ] && [ "$have" = "$want" ] || fail "$(diff <(echo "$want") <(echo "$have"))"
+		# None of them is needed by 'make check'.
+		[ -z "$(comm -12 <(echo "$want") <("$install" --list | sort))" ] || fail "$set: also in the build's set"
+	done
+}
+
 @test "the README names the packages that the script installs, and no others" {
 	local want have
 	want=$("$install" --list | sort)

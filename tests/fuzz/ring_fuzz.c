@@ -103,7 +103,7 @@ static void get(struct run *r, __u32 least, __u32 n, bool single)
 /* A producer that reserves, publishes some, and comes to no end. */
 static void stop(struct run *r, __u32 n, __u32 some)
 {
-	void *p[MOST];
+	void *p[MOST] = { 0 };
 	__u32 pos, i;
 	int got;
 

@@ -54,7 +54,7 @@ static void each_class_has_its_share(void **state)
 	for (cls = 0; cls < ARN_CLASSES; cls++) {
 		n = c->r->cls[cls].emergency;
 		assert_in_range(n, 2, ARN_EMERGENCY);
-		assert_true(n == 2 || n * c->r->cls[cls].size <= 32 * KIB);
+		assert_true(n == 2 || (__u64)n * c->r->cls[cls].size <= 32 * KIB);
 		assert_int_equal(arn_emergency_take(c->r, cls), 0);
 		assert_int_equal(c->r->emergency_low, 1ULL << cls);
 		assert_int_equal(restock(c), n);
