@@ -105,104 +105,104 @@ SEC("syscall") int bench_reset(struct bench_setup *c)
 	return 0;
 }
 
-#define BENCH_LOOPS(x, ALLOC, FREE)                                                            \
-	__weak __u32 x##_fill(__u64 buf, __u32 n, __u64 size, __u64 mark, __u64 aux)           \
-	{                                                                                      \
-		__u32 i, fails = 0;                                                            \
-		__u64 p;                                                                       \
-                                                                                               \
-		arn_name_arena();                                                              \
-		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                         \
-			p = ALLOC(i);                                                          \
-			arn_ptr(ARN_HERE, __u64, buf)[i] = p;                                  \
-			if (arn_likely(p))                                                     \
-				*arn_ptr(ARN_HERE, __u64, p) = mark + i;                       \
-			else                                                                   \
-				fails++;                                                       \
-		}                                                                              \
-		return i < n ? BENCH_BROKEN : fails;                                           \
-	}                                                                                      \
-                                                                                               \
-	__weak __u32 x##_drain(__u64 buf, __u32 n)                                             \
-	{                                                                                      \
-		__u32 i, fails = 0;                                                            \
-		__u64 p;                                                                       \
-                                                                                               \
-		arn_name_arena();                                                              \
-		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                         \
-			p = arn_ptr(ARN_HERE, __u64, buf)[i];                                  \
-			if (arn_unlikely(FREE(p)))                                             \
-				fails++;                                                       \
-		}                                                                              \
-		return i < n ? BENCH_BROKEN : fails;                                           \
+#define BENCH_LOOPS(x, ALLOC, FREE)                                                                                    \
+	__weak __u32 x##_fill(__u64 buf, __u32 n, __u64 size, __u64 mark, __u64 aux)                                   \
+	{                                                                                                              \
+		__u32 i, fails = 0;                                                                                    \
+		__u64 p;                                                                                               \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                                                 \
+			p = ALLOC(i);                                                                                  \
+			arn_ptr(ARN_HERE, __u64, buf)[i] = p;                                                          \
+			if (arn_likely(p))                                                                             \
+				*arn_ptr(ARN_HERE, __u64, p) = mark + i;                                               \
+			else                                                                                           \
+				fails++;                                                                               \
+		}                                                                                                      \
+		return i < n ? BENCH_BROKEN : fails;                                                                   \
+	}                                                                                                              \
+                                                                                                                       \
+	__weak __u32 x##_drain(__u64 buf, __u32 n)                                                                     \
+	{                                                                                                              \
+		__u32 i, fails = 0;                                                                                    \
+		__u64 p;                                                                                               \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                                                 \
+			p = arn_ptr(ARN_HERE, __u64, buf)[i];                                                          \
+			if (arn_unlikely(FREE(p)))                                                                     \
+				fails++;                                                                               \
+		}                                                                                                      \
+		return i < n ? BENCH_BROKEN : fails;                                                                   \
 	}
 
-#define BENCH_PROGS(x, VERIFY)                                                                 \
-	SEC("syscall") int run_##x(struct bench_round *c)                                      \
-	{                                                                                      \
-		__u64 mark = bench_mark(c->producer), t0, t1, t2, mine, theirs;                \
-		struct bench_lane __arena *me, *peer;                                          \
-		__u32 a, f, m, r;                                                              \
-                                                                                               \
-		arn_name_arena();                                                              \
-		for (r = arn_opaque(0u); r < c->rounds && arn_may_loop; r++) {                 \
-			if ((c->flags & BENCH_XFREE || (c->flags & BENCH_STEP && !r)) && !bench_turn(c)) \
-				break;                                                         \
-			mine = theirs = bench_buf(c, c->producer, c->round);                   \
-			m = c->n;                                                              \
-			if (c->flags & BENCH_XFREE) {                                          \
-				theirs = bench_buf(c, c->peer, c->round + 1);                  \
-				m = bench_lane(c->peer)->held[(c->round + 1) & 1];             \
-			}                                                                      \
-			t0 = bpf_ktime_get_ns();                                               \
-			a = x##_fill(mine, c->n, c->size, mark, c->aux);                       \
-			t1 = bpf_ktime_get_ns();                                               \
-			c->alloc_ns += t1 - t0;                                                \
-			if (c->flags & BENCH_CHECK) {                                          \
-				c->dups += VERIFY(mine, c->n, mark);                           \
-				t1 = bpf_ktime_get_ns();                                       \
-			}                                                                      \
-			f = x##_drain(theirs, m);                                              \
-			t2 = bpf_ktime_get_ns();                                               \
-			c->free_ns += t2 - t1;                                                 \
-			c->allocs += c->n;                                                     \
-			c->frees += m;                                                         \
-			if ((a | f) & BENCH_BROKEN) {                                          \
-				c->broken++;                                                   \
-				return 0;                                                      \
-			}                                                                      \
-			c->fails += a + f;                                                     \
-			if (c->flags & BENCH_XFREE) {                                          \
-				me = bench_lane(c->producer);                                  \
-				peer = bench_lane(c->peer);                                    \
-				peer->held[(c->round + 1) & 1] = 0;                            \
-				me->held[c->round & 1] = c->n;                                 \
-				arn_xchg64_full(&me->done, c->round + 1);                      \
-			}                                                                      \
-			c->round++;                                                            \
-		}                                                                              \
-		if (c->flags & BENCH_STEP)                                                     \
-			arn_xchg64_full(&bench_lane(c->producer)->done, c->round);             \
-		return 0;                                                                      \
-	}                                                                                      \
-                                                                                               \
-	/* Frees what the last rounds of an xfree run left in this producer's arrays. */       \
-	SEC("syscall") int drop_##x(struct bench_round *c)                                     \
-	{                                                                                      \
-		struct bench_lane __arena *me = bench_lane(c->producer);                       \
-		__u32 f;                                                                       \
-                                                                                               \
-		arn_name_arena();                                                              \
-		f = x##_drain(bench_buf(c, c->producer, 0), me->held[0]);                      \
-		f += x##_drain(bench_buf(c, c->producer, 1), me->held[1]);                     \
-		me->held[0] = 0;                                                               \
-		me->held[1] = 0;                                                               \
-		c->fails += f;                                                                 \
-		return 0;                                                                      \
+#define BENCH_PROGS(x, VERIFY)                                                                                         \
+	SEC("syscall") int run_##x(struct bench_round *c)                                                              \
+	{                                                                                                              \
+		__u64 mark = bench_mark(c->producer), t0, t1, t2, mine, theirs;                                        \
+		struct bench_lane __arena *me, *peer;                                                                  \
+		__u32 a, f, m, r;                                                                                      \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		for (r = arn_opaque(0u); r < c->rounds && arn_may_loop; r++) {                                         \
+			if ((c->flags & BENCH_XFREE || (c->flags & BENCH_STEP && !r)) && !bench_turn(c))               \
+				break;                                                                                 \
+			mine = theirs = bench_buf(c, c->producer, c->round);                                           \
+			m = c->n;                                                                                      \
+			if (c->flags & BENCH_XFREE) {                                                                  \
+				theirs = bench_buf(c, c->peer, c->round + 1);                                          \
+				m = bench_lane(c->peer)->held[(c->round + 1) & 1];                                     \
+			}                                                                                              \
+			t0 = bpf_ktime_get_ns();                                                                       \
+			a = x##_fill(mine, c->n, c->size, mark, c->aux);                                               \
+			t1 = bpf_ktime_get_ns();                                                                       \
+			c->alloc_ns += t1 - t0;                                                                        \
+			if (c->flags & BENCH_CHECK) {                                                                  \
+				c->dups += VERIFY(mine, c->n, mark);                                                   \
+				t1 = bpf_ktime_get_ns();                                                               \
+			}                                                                                              \
+			f = x##_drain(theirs, m);                                                                      \
+			t2 = bpf_ktime_get_ns();                                                                       \
+			c->free_ns += t2 - t1;                                                                         \
+			c->allocs += c->n;                                                                             \
+			c->frees += m;                                                                                 \
+			if ((a | f) & BENCH_BROKEN) {                                                                  \
+				c->broken++;                                                                           \
+				return 0;                                                                              \
+			}                                                                                              \
+			c->fails += a + f;                                                                             \
+			if (c->flags & BENCH_XFREE) {                                                                  \
+				me = bench_lane(c->producer);                                                          \
+				peer = bench_lane(c->peer);                                                            \
+				peer->held[(c->round + 1) & 1] = 0;                                                    \
+				me->held[c->round & 1] = c->n;                                                         \
+				arn_xchg64_full(&me->done, c->round + 1);                                              \
+			}                                                                                              \
+			c->round++;                                                                                    \
+		}                                                                                                      \
+		if (c->flags & BENCH_STEP)                                                                             \
+			arn_xchg64_full(&bench_lane(c->producer)->done, c->round);                                     \
+		return 0;                                                                                              \
+	}                                                                                                              \
+                                                                                                                       \
+	/* Frees what the last rounds of an xfree run left in this producer's arrays. */                               \
+	SEC("syscall") int drop_##x(struct bench_round *c)                                                             \
+	{                                                                                                              \
+		struct bench_lane __arena *me = bench_lane(c->producer);                                               \
+		__u32 f;                                                                                               \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		f = x##_drain(bench_buf(c, c->producer, 0), me->held[0]);                                              \
+		f += x##_drain(bench_buf(c, c->producer, 1), me->held[1]);                                             \
+		me->held[0] = 0;                                                                                       \
+		me->held[1] = 0;                                                                                       \
+		c->fails += f;                                                                                         \
+		return 0;                                                                                              \
 	}
 
-#define BENCH_IMPL(x, ALLOC, FREE)   \
-	BENCH_LOOPS(x, ALLOC, FREE)  \
+#define BENCH_IMPL(x, ALLOC, FREE)                                                                                     \
+	BENCH_LOOPS(x, ALLOC, FREE)                                                                                    \
 	BENCH_PROGS(x, bench_verify)
 
 /* The rest of an array that a bulk call did not fill. */
@@ -220,41 +220,41 @@ __weak int bench_clear(__u64 buf, __u32 n)
  * The same for bulk calls of up to BENCH_BULK objects: ALLOC(buf, n) yields how many pointers it
  * stored, FREE(buf, n) how many it freed.
  */
-#define BENCH_IMPL_BULK(x, ALLOC, FREE)                                                        \
-	__weak __u32 x##_fill(__u64 buf, __u32 n, __u64 size, __u64 mark, __u64 aux)           \
-	{                                                                                      \
-		__u32 i, m, got, fails = 0;                                                    \
-		__u64 p;                                                                       \
-                                                                                               \
-		arn_name_arena();                                                              \
-		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                         \
-			if (!(i % BENCH_BULK)) {                                               \
-				m = n - i < BENCH_BULK ? n - i : BENCH_BULK;                   \
-				got = ALLOC(buf + i * 8ULL, m);                                \
-				if (arn_unlikely(got != m))                                    \
-					bench_clear(buf + (i + got) * 8ULL, m - got);          \
-			}                                                                      \
-			p = arn_ptr(ARN_HERE, __u64, buf)[i];                                  \
-			if (arn_likely(p))                                                     \
-				*arn_ptr(ARN_HERE, __u64, p) = mark + i;                       \
-			else                                                                   \
-				fails++;                                                       \
-		}                                                                              \
-		return i < n ? BENCH_BROKEN : fails;                                           \
-	}                                                                                      \
-                                                                                               \
-	__weak __u32 x##_drain(__u64 buf, __u32 n)                                             \
-	{                                                                                      \
-		__u32 i, m, fails = 0;                                                         \
-                                                                                               \
-		arn_name_arena();                                                              \
-		for (i = arn_opaque(0u); i < n && arn_may_loop; i += BENCH_BULK) {             \
-			m = n - i < BENCH_BULK ? n - i : BENCH_BULK;                           \
-			if (arn_unlikely((__u32)FREE(buf + i * 8ULL, m) != m))                 \
-				fails++;                                                       \
-		}                                                                              \
-		return i < n ? BENCH_BROKEN : fails;                                           \
-	}                                                                                      \
+#define BENCH_IMPL_BULK(x, ALLOC, FREE)                                                                                \
+	__weak __u32 x##_fill(__u64 buf, __u32 n, __u64 size, __u64 mark, __u64 aux)                                   \
+	{                                                                                                              \
+		__u32 i, m, got, fails = 0;                                                                            \
+		__u64 p;                                                                                               \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		for (i = arn_opaque(0u); i < n && arn_may_loop; i++) {                                                 \
+			if (!(i % BENCH_BULK)) {                                                                       \
+				m = n - i < BENCH_BULK ? n - i : BENCH_BULK;                                           \
+				got = ALLOC(buf + i * 8ULL, m);                                                        \
+				if (arn_unlikely(got != m))                                                            \
+					bench_clear(buf + (i + got) * 8ULL, m - got);                                  \
+			}                                                                                              \
+			p = arn_ptr(ARN_HERE, __u64, buf)[i];                                                          \
+			if (arn_likely(p))                                                                             \
+				*arn_ptr(ARN_HERE, __u64, p) = mark + i;                                               \
+			else                                                                                           \
+				fails++;                                                                               \
+		}                                                                                                      \
+		return i < n ? BENCH_BROKEN : fails;                                                                   \
+	}                                                                                                              \
+                                                                                                                       \
+	__weak __u32 x##_drain(__u64 buf, __u32 n)                                                                     \
+	{                                                                                                              \
+		__u32 i, m, fails = 0;                                                                                 \
+                                                                                                                       \
+		arn_name_arena();                                                                                      \
+		for (i = arn_opaque(0u); i < n && arn_may_loop; i += BENCH_BULK) {                                     \
+			m = n - i < BENCH_BULK ? n - i : BENCH_BULK;                                                   \
+			if (arn_unlikely((__u32)FREE(buf + i * 8ULL, m) != m))                                         \
+				fails++;                                                                               \
+		}                                                                                                      \
+		return i < n ? BENCH_BROKEN : fails;                                                                   \
+	}                                                                                                              \
 	BENCH_PROGS(x, bench_verify)
 
 #endif

@@ -110,8 +110,8 @@ inlined size_t drain(void **buf, size_t n, bool calls, bool bulk)
 
 /* Never inlined, so that every kind of round has the same code around it. */
 #define KIND(name, calls, bulk)                                                                                        \
-	static __attribute__((noinline))                                                                               \
-	size_t fill_##name(void **buf, size_t n, size_t size, uint64_t mark, char *ready)                              \
+	static __attribute__((noinline)) size_t fill_##name(void **buf, size_t n, size_t size, uint64_t mark,          \
+							    char *ready)                                               \
 	{                                                                                                              \
 		return fill(buf, n, size, mark, ready, calls, bulk);                                                   \
 	}                                                                                                              \

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BENCH_MAX_LIST	16
+#define BENCH_MAX_LIST	  16
 #define BENCH_MAX_REPEATS 1000
-#define BENCH_MAX_IMPLS 16
+#define BENCH_MAX_IMPLS	  16
 
 struct bench_options {
 	const char *bench;

@@ -12,10 +12,7 @@
 #define ARGS_KEY_JSON 0x100
 
 /* The option that every command has. */
-#define ARGS_JSON                                                                                                      \
-	{                                                                                                              \
-		"json", ARGS_KEY_JSON, NULL, 0, "print JSON, errors included", 0                                       \
-	}
+#define ARGS_JSON { "json", ARGS_KEY_JSON, NULL, 0, "print JSON, errors included", 0 }
 
 /*
  * Parses.  argv[0] is what the usage text shows.  On a usage error it prints what is wrong (as JSON

@@ -17,12 +17,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "bench", tool_bench },
-	{ "check", tool_check },
-	{ "demo", tool_demo },
-	{ "features", tool_features },
-	{ "reap", tool_reap },
-	{ "stats", tool_stats },
+	{ "bench", tool_bench },       { "check", tool_check }, { "demo", tool_demo },
+	{ "features", tool_features }, { "reap", tool_reap },	{ "stats", tool_stats },
 };
 
 struct input {

@@ -324,7 +324,7 @@ __u32 arn_percpu_cpus(void);
 #define arn_this_cpu_ptr(p)	arn_per_cpu_ptr(p, bpf_get_smp_processor_id())
 
 /* for (cpu ...) over all copies; cpu is an int. */
-#define arn_for_each_cpu(cpu) bpf_for (cpu, 0, (int)arn_percpu_cpus())
+#define arn_for_each_cpu(cpu) bpf_for(cpu, 0, (int)arn_percpu_cpus())
 
 /* The __u64 at p in a per-CPU object (aligned) and its counterparts, added up; each is read once. */
 static inline __attribute__((always_inline)) __u64 arn_percpu_sum(const __u64 __arena *p)

@@ -12,27 +12,26 @@
  *
  * Of kfuncs, helpers, program types and struct_ops the kernel's BTF tells; the others are tried out.
  */
-#define ARN_FEATURES(X)                                                                                        \
-	X("arena", "map type", "BPF_MAP_TYPE_ARENA", "", "6.9", 1, "native heaps only")                        \
-	X("segv-on-fault", "map flag", "BPF_F_SEGV_ON_FAULT", "", "6.9", 1, "native heaps only")               \
-	X("btf", "file", "/sys/kernel/btf/vmlinux", "", "5.4", 1, "native heaps only")                         \
-	X("pages", "kfunc", "bpf_arena_alloc_pages", "", "6.9", 1, "native heaps only")                        \
-	X("preempt-off", "kfunc", "bpf_preempt_disable", "", "6.10", 1, "native heaps only")                   \
-	X("bpf-for", "kfunc", "bpf_iter_num_new", "", "6.4", 1, "native heaps only")                           \
-	X("syscall", "program type", "BPF_PROG_TYPE_SYSCALL", "", "5.14", 1, "native heaps only")              \
-	X("arena-atomics", "instruction", "atomic exchange in an arena", "", "6.10", 1, "native heaps only")   \
-	X("calls-preempt-off", "verifier", "global functions with preemption disabled", "", "6.13", 0,         \
-	  "no arn_ call between bpf_preempt_disable and bpf_preempt_enable")                                   \
-	X("pages-any-context", "verifier", "bpf_arena_alloc_pages where nobody may sleep", "", "7.0", 0,       \
-	  "programs that may not sleep get no pages: reserve ahead; ARN_PAGES_ANY_CONTEXT is refused")         \
-	X("wq-callback", "kfunc", "bpf_wq_set_callback", "bpf_wq_set_callback_impl", "6.10", 0,                \
-	  "no workqueue callback that may reserve")                                                            \
-	X("task-work", "kfunc", "bpf_task_work_schedule_resume", "bpf_task_work_schedule_resume_impl", "6.18", 0, \
-	  "no task-work callback that may reserve")                                                            \
-	X("ringbuf", "helper", "BPF_FUNC_ringbuf_output", "", "5.8", 0,                                        \
-	  "a program cannot wake user space to reserve")                                                       \
-	X("stream-print", "kfunc", "bpf_stream_vprintk", "bpf_stream_vprintk_impl", "6.17", 0,                 \
-	  "programs print to the trace pipe only")                                                             \
+#define ARN_FEATURES(X)                                                                                                \
+	X("arena", "map type", "BPF_MAP_TYPE_ARENA", "", "6.9", 1, "native heaps only")                                \
+	X("segv-on-fault", "map flag", "BPF_F_SEGV_ON_FAULT", "", "6.9", 1, "native heaps only")                       \
+	X("btf", "file", "/sys/kernel/btf/vmlinux", "", "5.4", 1, "native heaps only")                                 \
+	X("pages", "kfunc", "bpf_arena_alloc_pages", "", "6.9", 1, "native heaps only")                                \
+	X("preempt-off", "kfunc", "bpf_preempt_disable", "", "6.10", 1, "native heaps only")                           \
+	X("bpf-for", "kfunc", "bpf_iter_num_new", "", "6.4", 1, "native heaps only")                                   \
+	X("syscall", "program type", "BPF_PROG_TYPE_SYSCALL", "", "5.14", 1, "native heaps only")                      \
+	X("arena-atomics", "instruction", "atomic exchange in an arena", "", "6.10", 1, "native heaps only")           \
+	X("calls-preempt-off", "verifier", "global functions with preemption disabled", "", "6.13", 0,                 \
+	  "no arn_ call between bpf_preempt_disable and bpf_preempt_enable")                                           \
+	X("pages-any-context", "verifier", "bpf_arena_alloc_pages where nobody may sleep", "", "7.0", 0,               \
+	  "programs that may not sleep get no pages: reserve ahead; ARN_PAGES_ANY_CONTEXT is refused")                 \
+	X("wq-callback", "kfunc", "bpf_wq_set_callback", "bpf_wq_set_callback_impl", "6.10", 0,                        \
+	  "no workqueue callback that may reserve")                                                                    \
+	X("task-work", "kfunc", "bpf_task_work_schedule_resume", "bpf_task_work_schedule_resume_impl", "6.18", 0,      \
+	  "no task-work callback that may reserve")                                                                    \
+	X("ringbuf", "helper", "BPF_FUNC_ringbuf_output", "", "5.8", 0, "a program cannot wake user space to reserve") \
+	X("stream-print", "kfunc", "bpf_stream_vprintk", "bpf_stream_vprintk_impl", "6.17", 0,                         \
+	  "programs print to the trace pipe only")                                                                     \
 	X("sched-ext", "struct_ops", "sched_ext_ops", "", "6.12", 0, "no sched_ext schedulers")
 
 #endif

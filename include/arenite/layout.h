@@ -67,13 +67,13 @@
 #define ARN_PLAIN_CLASSES  40 /* 16 to 128 by 16, then four a doubling to 32 KiB */
 #define ARN_PERCPU_CLASSES 16 /* of per-CPU objects, after those */
 #define ARN_CLASSES	   (ARN_PLAIN_CLASSES + ARN_PERCPU_CLASSES)
-#define ARN_MAX_CLASSED	 32768u /* larger objects are page runs of their own */
-#define ARN_MAG_OBJS	 120 /* with its header a magazine is 512 bytes */
-#define ARN_MAG_SHIFT	 9
-#define ARN_MAG_SIZE	 (1u << ARN_MAG_SHIFT)
-#define ARN_MAG_PER_PAGE (1u << (ARN_PAGE_SHIFT - ARN_MAG_SHIFT))
-#define ARN_EMERGENCY	 32 /* most objects that a class keeps in its emergency reserve */
-#define ARN_BINS	 80 /* free page runs by length: exact to 7, then four a doubling */
+#define ARN_MAX_CLASSED	   32768u /* larger objects are page runs of their own */
+#define ARN_MAG_OBJS	   120 /* with its header a magazine is 512 bytes */
+#define ARN_MAG_SHIFT	   9
+#define ARN_MAG_SIZE	   (1u << ARN_MAG_SHIFT)
+#define ARN_MAG_PER_PAGE   (1u << (ARN_PAGE_SHIFT - ARN_MAG_SHIFT))
+#define ARN_EMERGENCY	   32 /* most objects that a class keeps in its emergency reserve */
+#define ARN_BINS	   80 /* free page runs by length: exact to 7, then four a doubling */
 
 /*
  * Per-CPU objects: slabs whose run of pages holds a page a CPU.  An object lies in the first page; its copy

@@ -192,7 +192,7 @@ __weak int arn_percpu_prepare(__u64 size, __u32 n)
 	slabs = arn_opaque(n / nobj + !!(n % nobj));
 	if ((__u64)slabs * r->percpu_cpus > r->npages)
 		return -ARN_E2BIG;
-	bpf_for (i, 0, 1 << 22) {
+	bpf_for(i, 0, 1 << 22) {
 		if (!slabs)
 			return 0;
 		if (arn_load_relaxed(&r->pending))

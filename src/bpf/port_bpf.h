@@ -120,7 +120,7 @@ static arn_inline void arn_relax(__u32 i)
 #define arn_load_relaxed(p)	(*(volatile __typeof__(*(p)) *)(p))
 #define arn_store_relaxed(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 
-#define arn_load_consume32	arn_load_relaxed
+#define arn_load_consume32 arn_load_relaxed
 
 #define arn_cas32_full(p, o, n) __sync_val_compare_and_swap((__u32 __arena *)(p), (__u32)(o), (__u32)(n))
 #define arn_cas64_full(p, o, n) __sync_val_compare_and_swap((__u64 __arena *)(p), (__u64)(o), (__u64)(n))

@@ -83,7 +83,7 @@ static __s64 slots(struct arn_call *c)
 	__s64 n = arn_opaque(0ll);
 	int i, err;
 
-	bpf_for (i, 0, (int)ARN_MAX_SLOTS) {
+	bpf_for(i, 0, (int)ARN_MAX_SLOTS) {
 		__u32 slot = from + i;
 
 		if (slot >= end)

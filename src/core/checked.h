@@ -32,8 +32,7 @@ static arn_inline _Bool arn_is_checked(struct arn_root __arena *r)
 /* Bytes of an object with its trailer: of its class, or of its page run. */
 static arn_inline __u32 arn_block(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 off)
 {
-	return cls < ARN_CLASSES ? r->cls[cls].size :
-				   arn_desc(b, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
+	return cls < ARN_CLASSES ? r->cls[cls].size : arn_desc(b, r, off >> ARN_PAGE_SHIFT)->npages << ARN_PAGE_SHIFT;
 }
 
 /* A power of two keeps its natural alignment, although the trailer makes the block larger. */
@@ -73,7 +72,8 @@ static arn_inline void arn_dress(arn_base b, struct arn_root __arena *r, __u32 c
 	__u32 block = arn_block(b, r, cls, off), end = off + block - (__u32)sizeof(struct arn_trailer), at;
 	struct arn_trailer __arena *t = arn_trailer(b, off, block);
 
-	if (cls < ARN_CLASSES && arn_load_relaxed(&t->seal) == (ARN_SEAL_FREE ^ off) && !arn_poison_whole(b, off, block))
+	if (cls < ARN_CLASSES && arn_load_relaxed(&t->seal) == (ARN_SEAL_FREE ^ off) &&
+	    !arn_poison_whole(b, off, block))
 		arn_found(r, off, ARN_FAIL_AFTER_FREE);
 	for (at = arn_opaque(off + size); at < arn_guard_start(off, size) && arn_may_loop; at++)
 		arn_store_relaxed(arn_ptr(b, __u8, at), ARN_GUARD_BYTE);

@@ -17,7 +17,7 @@
 #include "directory.h"
 #include "heap.h"
 
-#define ARN_MAP_TRIES	3u
+#define ARN_MAP_TRIES  3u
 #define ARN_GROW_TURNS (ARN_MAX_CHUNKS * 4) /* of a whole search */
 #define ARN_GROW_CHUNK 0xffffu /* root.grow_chunk: a chunk, and above it how often one was given back */
 
@@ -44,8 +44,8 @@ static arn_inline int arn_chunk_map(arn_base b, struct arn_root __arena *r, __u3
 	}
 	if (arn_port_map(b, chunk << ARN_CHUNK_SHIFT, ARN_CHUNK_SIZE))
 		goto no_pages;
-	arn_add64_full(&r->meta_mapped, (ARN_CHUNK_STATE_BYTES + (own_desc ? ARN_CHUNK_DESC_BYTES : 0)) >>
-						r->sys_page_shift);
+	arn_add64_full(&r->meta_mapped,
+		       (ARN_CHUNK_STATE_BYTES + (own_desc ? ARN_CHUNK_DESC_BYTES : 0)) >> r->sys_page_shift);
 	return 0;
 no_pages:
 	if (own_desc)

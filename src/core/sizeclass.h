@@ -84,9 +84,9 @@ static inline void arn_classes_init(struct arn_root *r)
 		k->cap_low = k->cap_high = k->cap;
 		k->npages = k->run = arn_slab_pages(size);
 		k->nobj = (k->npages << ARN_PAGE_SHIFT) / size;
-		k->align = size > ARN_PAGE_SIZE && arn_class_align(size) > ARN_PAGE_SIZE ?
-				   arn_class_align(size) >> ARN_PAGE_SHIFT :
-				   1;
+		k->align = size > ARN_PAGE_SIZE && arn_class_align(size) > ARN_PAGE_SIZE
+				   ? arn_class_align(size) >> ARN_PAGE_SHIFT
+				   : 1;
 	}
 	for (i = 0; i < 64; i++)
 		r->bit_place[(1ULL << i) * ARN_DE_BRUIJN >> 58] = i;

@@ -48,7 +48,8 @@ static arn_inline __u64 arn_granule_of(__u64 off)
 static arn_inline bool arn_granule_known(const struct arn_heap *heap, __u64 granule)
 {
 	return arn_likely(granule < ARN_GRANULES) &&
-	       arn_likely(heap->known[granule >> (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT)] == arn_root(heap->base)->unmaps);
+	       arn_likely(heap->known[granule >> (ARN_CHUNK_SHIFT - ARN_GRANULE_SHIFT)] ==
+			  arn_root(heap->base)->unmaps);
 }
 
 /* ---- known.c ---- */

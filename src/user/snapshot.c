@@ -90,7 +90,8 @@ bool arn_snapshot_same(const struct arn_snapshot *s, const struct arn_snapshot *
 			return false;
 		for (i = 0; i < ARN_CHUNK_PAGES; i++) {
 			pg = chunk * ARN_CHUNK_PAGES + i;
-			if (arn_desc(s->base, r, pg)->kind == ARN_PG_MAGS && !same(s, t, pg << ARN_PAGE_SHIFT, ARN_PAGE_SIZE))
+			if (arn_desc(s->base, r, pg)->kind == ARN_PG_MAGS &&
+			    !same(s, t, pg << ARN_PAGE_SHIFT, ARN_PAGE_SIZE))
 				return false;
 		}
 	}

@@ -43,7 +43,9 @@ static int load(struct arn_heap *heap)
 	if (err) {
 		arn_sys_bpf__destroy(s);
 		if (err == -EPERM)
-			return arn_error(EPERM, "heap: loading the growth programs was refused: needs root, or CAP_BPF and CAP_PERFMON");
+			return arn_error(
+				EPERM,
+				"heap: loading the growth programs was refused: needs root, or CAP_BPF and CAP_PERFMON");
 		return arn_error(-err, "heap: the growth programs do not load on this kernel: %s", strerror(-err));
 	}
 	heap->sys = s;
@@ -140,7 +142,8 @@ int arn_sys_drain_cpus(struct arn_heap *heap)
 		 * use belongs to a program that was preempted there, and is tried again.
 		 */
 		for (turn = 0; turn < DRAIN_TURNS; turn++) {
-			if (bpf_prog_test_run_opts(bpf_program__fd(heap->sys->progs.arn_sys_drain), &opts) || !opts.retval)
+			if (bpf_prog_test_run_opts(bpf_program__fd(heap->sys->progs.arn_sys_drain), &opts) ||
+			    !opts.retval)
 				break;
 			usleep(DRAIN_PAUSE_US);
 		}

@@ -25,7 +25,7 @@ static void heap_of(__u64 bytes, bool all)
 	heap = arn_create(&opts);
 	s = anycontext_bpf__open();
 	assert_true(heap && s);
-	bpf_object__for_each_program (p, s->obj)
+	bpf_object__for_each_program(p, s->obj)
 		bpf_program__set_autoload(p, all || p == s->progs.any_raw_tp || p == s->progs.any_drop);
 	assert_int_equal(rig_load(heap, s->skeleton), 0);
 }

@@ -126,7 +126,7 @@ int churn_run(struct churn *a)
 	int i;
 
 	asm volatile("" : : "r"(&arn_arena));
-	bpf_for (i, 0, 1 << 20) {
+	bpf_for(i, 0, 1 << 20) {
 		if ((__u32)i >= rounds || bpf_ktime_get_ns() > until)
 			break;
 		turn(&t);
@@ -153,7 +153,7 @@ int churn_tick(struct bpf_perf_event_data *ctx)
 
 	asm volatile("" : : "r"(&arn_arena));
 	__sync_fetch_and_add(&ticks, 1);
-	bpf_for (i, 0, 4)
+	bpf_for(i, 0, 4)
 		turn(&t);
 	return 0;
 }
@@ -168,7 +168,7 @@ int churn_bulk(struct churn *a)
 	int i, k;
 
 	asm volatile("" : : "r"(&arn_arena));
-	bpf_for (i, 0, 1 << 16) {
+	bpf_for(i, 0, 1 << 16) {
 		if ((__u32)i >= rounds || bpf_ktime_get_ns() > until)
 			break;
 		size = size_of(sizes, &seed);
@@ -176,7 +176,7 @@ int churn_bulk(struct churn *a)
 		made += got;
 		nulls += got < CHURN_BULK;
 		n = arn_opaque(0u);
-		bpf_for (k, 0, CHURN_BULK) {
+		bpf_for(k, 0, CHURN_BULK) {
 			if ((__u32)k >= got)
 				break;
 			p = word(in + k * 8ULL);

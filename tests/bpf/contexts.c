@@ -159,7 +159,7 @@ static struct contexts_bpf *load(const char *kind, const char *name, struct bpf_
 
 	assert_non_null(s);
 	snprintf(full, sizeof(full), "%s_%s", kind, name);
-	bpf_object__for_each_program (p, s->obj)
+	bpf_object__for_each_program(p, s->obj)
 		bpf_program__set_autoload(p, false);
 	*prog = bpf_object__find_program_by_name(s->obj, full);
 	assert_non_null(*prog);
@@ -220,22 +220,10 @@ static void in_context(void **state)
 	assert_int_equal(rig_live(t->heap), 0);
 }
 
-#define RUNS(name, fn)                                                                                                 \
-	{                                                                                                              \
-		name, fn, false, false                                                                                 \
-	}
-#define SLEEPS(name, fn)                                                                                               \
-	{                                                                                                              \
-		name, fn, true, false                                                                                  \
-	}
-#define ATTACHES(name, fn)                                                                                             \
-	{                                                                                                              \
-		name, fn, false, true                                                                                  \
-	} /* if it can here */
-#define ONLY_LOADS(name)                                                                                               \
-	{                                                                                                              \
-		name, NULL, false, false                                                                               \
-	}
+#define RUNS(name, fn)	   { name, fn, false, false }
+#define SLEEPS(name, fn)   { name, fn, true, false }
+#define ATTACHES(name, fn) { name, fn, false, true } /* if it can here */
+#define ONLY_LOADS(name)   { name, NULL, false, false }
 
 static const struct context contexts[] = {
 	SLEEPS("syscall", run_plain),

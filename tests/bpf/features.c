@@ -83,7 +83,7 @@ static void loads_where_found(const char *name)
 	for (c = prog; *c; c++)
 		if (*c == '-')
 			*c = '_';
-	bpf_object__for_each_program (p, s->obj)
+	bpf_object__for_each_program(p, s->obj)
 		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), prog));
 	rig_quiet(true);
 	err = rig_load(heap, s->skeleton);

@@ -15,7 +15,7 @@ static int run(struct arn_heap *heap, const char *path)
 		fprintf(stderr, "%s: not loaded: %s\n", path, arn_last_error());
 		return 1;
 	}
-	bpf_object__for_each_program (prog, obj) {
+	bpf_object__for_each_program(prog, obj) {
 		LIBBPF_OPTS(bpf_test_run_opts, opts);
 		int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 

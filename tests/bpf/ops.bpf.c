@@ -23,7 +23,7 @@ static void op_write(struct op *o)
 	__u32 n = o->n;
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n)
 			break;
 		word(at + (__u64)i * 8) = value + i;
@@ -37,7 +37,7 @@ static void op_sum(struct op *o)
 	__u32 n = o->n;
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n)
 			break;
 		sum += word(at + (__u64)i * 8);
@@ -52,7 +52,7 @@ static void op_take(struct op *o)
 	__u32 n = o->n, done = arn_opaque(0u);
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n || bpf_ktime_get_ns() > until)
 			break;
 		p = (__u64)arn_malloc(size);
@@ -73,7 +73,7 @@ static void op_drop(struct op *o)
 	__u32 n = o->n, done = arn_opaque(0u);
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if (!chain || (__u32)i >= n || bpf_ktime_get_ns() > until)
 			break;
 		p = chain;

@@ -16,7 +16,7 @@ int pack_fill(struct pack *a)
 	int i;
 
 	asm volatile("" : : "r"(&arn_arena));
-	bpf_for (i, 0, PACK_SIZES) {
+	bpf_for(i, 0, PACK_SIZES) {
 		__u32 size = sizes[i & (PACK_SIZES - 1)];
 
 		p = (__u64)arn_malloc(size);

@@ -33,7 +33,7 @@ __weak int mark(__u64 p, __u64 bytes)
 	{
 		__u64 at = (__u64)arn_per_cpu_ptr((char __arena *)p, cpu);
 
-		bpf_for (i, 0, 64) {
+		bpf_for(i, 0, 64) {
 			if ((__u64)i * 8 + 8 > bytes)
 				break;
 			if (word(at + i * 8))
@@ -54,7 +54,7 @@ __weak int look(__u64 p, __u64 bytes)
 	{
 		__u64 at = (__u64)arn_per_cpu_ptr((char __arena *)p, cpu);
 
-		bpf_for (i, 0, 64) {
+		bpf_for(i, 0, 64) {
 			if ((__u64)i * 8 + 8 > bytes)
 				break;
 			if (word(at + i * 8) != mark_of(p, cpu, i))
@@ -106,7 +106,7 @@ static void count(struct pc *o)
 	__u32 n = o->n;
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n)
 			break;
 		__sync_fetch_and_add((__u64 __arena *)arn_this_cpu_ptr((char __arena *)p), 1);
@@ -120,7 +120,7 @@ static void churn(struct pc *o)
 	__u32 n = o->n;
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n || bpf_ktime_get_ns() > until)
 			break;
 		nulls += !turn(size);
@@ -134,7 +134,7 @@ static void mark_or_look(struct pc *o, _Bool marks)
 	__u32 n = o->n;
 	int i;
 
-	bpf_for (i, 0, MOST) {
+	bpf_for(i, 0, MOST) {
 		if ((__u32)i >= n)
 			break;
 		bad += marks ? mark(word(vec + i * 8), size) : look(word(vec + i * 8), size);

@@ -87,7 +87,7 @@ static int send(struct ring_side *s)
 
 	if (n > RING_BATCH)
 		n = RING_BATCH;
-	bpf_for (i, 0, RING_BATCH) {
+	bpf_for(i, 0, RING_BATCH) {
 		__u64 at = s->cells + ((done + i) & (RING_CELLS - 1)) * sizeof(struct ring_cell);
 
 		if ((__u32)i >= n)
@@ -127,7 +127,7 @@ static int receive(struct ring_side *s)
 		s->idle++;
 		return got;
 	}
-	bpf_for (i, 0, RING_BATCH) {
+	bpf_for(i, 0, RING_BATCH) {
 		__u64 id, number;
 		cell *c;
 
@@ -152,7 +152,7 @@ int ring_send(struct ring_side *a)
 	int i;
 
 	asm volatile("" : : "r"(&arn_arena));
-	bpf_for (i, 0, RUN_TURNS) {
+	bpf_for(i, 0, RUN_TURNS) {
 		if (s.done >= s.count || send(&s) < 0)
 			break;
 	}
@@ -167,7 +167,7 @@ int ring_receive(struct ring_side *a)
 	int i;
 
 	asm volatile("" : : "r"(&arn_arena));
-	bpf_for (i, 0, RUN_TURNS) {
+	bpf_for(i, 0, RUN_TURNS) {
 		if (s.done >= s.count || receive(&s) < 0)
 			break;
 	}

@@ -110,7 +110,7 @@ static struct loaded *load(const char *name)
 	struct loaded *l = calloc(1, sizeof(*l));
 
 	assert_true(heap && v && l);
-	bpf_object__for_each_program (it, v->obj)
+	bpf_object__for_each_program(it, v->obj)
 		bpf_program__set_autoload(it, false);
 	p = bpf_object__find_program_by_name(v->obj, name);
 	bpf_program__set_autoload(p, true);

@@ -16,9 +16,10 @@
 
 static const char *type_name(const json_t *v)
 {
-	static const char *const names[] = { [JSON_OBJECT] = "object",	 [JSON_ARRAY] = "array", [JSON_STRING] = "string",
-					     [JSON_INTEGER] = "integer", [JSON_REAL] = "real",	 [JSON_TRUE] = "boolean",
-					     [JSON_FALSE] = "boolean",	 [JSON_NULL] = "null" };
+	static const char *const names[] = {
+		[JSON_OBJECT] = "object", [JSON_ARRAY] = "array",  [JSON_STRING] = "string", [JSON_INTEGER] = "integer",
+		[JSON_REAL] = "real",	  [JSON_TRUE] = "boolean", [JSON_FALSE] = "boolean", [JSON_NULL] = "null"
+	};
 
 	return names[json_typeof(v)];
 }

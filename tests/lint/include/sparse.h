@@ -9,12 +9,12 @@
 /* Only a cast to and from unsigned long may change the address space silently: addresses are __u64 here. */
 #define __u64 unsigned long
 
-#define __bpf__				1
-#define __BPF_FEATURE_ADDR_SPACE_CAST	1
-#define __arena				__attribute__((address_space(1)))
-#define __builtin_btf_type_id(...)		0
+#define __bpf__				   1
+#define __BPF_FEATURE_ADDR_SPACE_CAST	   1
+#define __arena				   __attribute__((address_space(1)))
+#define __builtin_btf_type_id(...)	   0
 #define __builtin_preserve_access_index(x) (x)
-#define __builtin_preserve_enum_value(...)	0
+#define __builtin_preserve_enum_value(...) 0
 
 /* sparse's typeof loses the address space. */
 #define arn_load_relaxed(p)	(*(p))
