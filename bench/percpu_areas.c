@@ -40,7 +40,7 @@ static int lay_out(unsigned int cpus, unsigned int size, json_t *rows, struct ou
 	static const unsigned int objects[] = { 1, 128, 32768 };
 	struct arn_options o = { .sz = sizeof(o), .bytes = ARN_MAX_ARENA, .flags = ARN_NATIVE, .percpu_cpus = cpus };
 	struct arn_heap *heap = arn_create(&o);
-	double during, after = 0, first, again;
+	double during, after, first, again;
 	unsigned int i, got = 0, turn;
 	void **p = calloc(objects[2], sizeof(*p));
 	int err = 0;
