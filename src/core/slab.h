@@ -91,36 +91,42 @@ static arn_inline void arn_partial_push(arn_base b, struct arn_root __arena *r, 
 }
 
 /*
- * Under lock: looks after every page in root.pending.  One by one, so that a loop that is cut short
- * leaves the rest there; nobody else pops, so the head cannot come back meanwhile (no tag).
+ * Under lock: looks after the first page in root.pending.  Nobody else pops, so it cannot come back
+ * meanwhile (no tag).
  */
+static arn_inline void arn_settle_one(arn_base b, struct arn_root __arena *r)
+{
+	__u64 pg = arn_load_relaxed(&r->pending);
+	struct arn_page __arena *d;
+	__u32 cls;
+
+	if (!pg)
+		return;
+	if (!arn_page_valid(r, (__u32)pg)) {
+		arn_xchg64_full(&r->pending, 0);
+		arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
+		return;
+	}
+	d = arn_desc(b, r, (__u32)pg);
+	if (arn_cas64_full(&r->pending, pg, arn_load_relaxed(&d->pend_next)) != pg)
+		return; /* pushed upon: the next turn has it */
+	cls = d->cls;
+	if (d->kind == ARN_PG_SLAB && cls < ARN_CLASSES) {
+		if (!d->listed)
+			arn_partial_push(b, r, cls, (__u32)pg);
+	} else if (d->kind == ARN_PG_DEAD) {
+		d->kind = ARN_PG_NONE;
+		arn_run_free(b, r, (__u32)pg, d->npages);
+	}
+}
+
+/* Under lock: every page in root.pending, or what a loop that is cut short comes to. */
 static arn_inline void arn_settle(arn_base b, struct arn_root __arena *r)
 {
-	struct arn_page __arena *d;
-	__u64 pg;
-	__u32 i, cls;
+	__u32 i;
 
-	for (i = arn_opaque(0u); i < ARN_PEND_MAX && arn_may_loop; i++) {
-		pg = arn_load_relaxed(&r->pending);
-		if (!pg)
-			break;
-		if (!arn_page_valid(r, (__u32)pg)) {
-			arn_xchg64_full(&r->pending, 0);
-			arn_inc64_relaxed(&r->fail[ARN_FAIL_CORRUPT]);
-			break;
-		}
-		d = arn_desc(b, r, (__u32)pg);
-		if (arn_cas64_full(&r->pending, pg, arn_load_relaxed(&d->pend_next)) != pg)
-			continue;
-		cls = d->cls;
-		if (d->kind == ARN_PG_SLAB && cls < ARN_CLASSES) {
-			if (!d->listed)
-				arn_partial_push(b, r, cls, (__u32)pg);
-		} else if (d->kind == ARN_PG_DEAD) {
-			d->kind = ARN_PG_NONE;
-			arn_run_free(b, r, (__u32)pg, d->npages);
-		}
-	}
+	for (i = arn_opaque(0u); i < ARN_PEND_MAX && arn_load_relaxed(&r->pending) && arn_may_loop; i++)
+		arn_settle_one(b, r);
 }
 
 /* What stands behind an object of a checked heap (checked.h). */
