@@ -83,7 +83,8 @@ static arn_inline __u32 arn_claim(struct arn_cache __arena *c)
 #ifdef ARN_TEST_NO_GUARD
 	__u32 was = *(volatile __u32 __arena *)&c->top;
 
-	*(volatile __u32 __arena *)&c->top = ARN_CACHE_BUSY;
+	if (was != ARN_CACHE_BUSY)
+		*(volatile __u32 __arena *)&c->top = ARN_CACHE_BUSY;
 	return was;
 #else
 	return __sync_lock_test_and_set(&c->top, ARN_CACHE_BUSY);
