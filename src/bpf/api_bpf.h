@@ -223,7 +223,7 @@ __weak __u32 arn__emergency(__u32 cls)
 	struct arn_root __arena *r = arn_root(ARN_HERE);
 
 	arn_name_arena();
-	return cls < ARN_CLASSES ? arn_emergency_take(r, cls) : 0;
+	return cls < ARN_CLASSES ? arn_emergency_take(ARN_HERE, r, cls) : 0;
 }
 
 __weak __u32 arn__emergency_hole(void)
@@ -350,7 +350,7 @@ static arn_inline __u32 arn_slow_alloc(struct arn_root __arena *r, __u32 cls, __
 	}
 	if (!off && ARN_SLOW_TURNS > 2)
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
-	if (arn_emergency_short(r, cls))
+	if (arn_emergency_short(ARN_HERE, cls))
 		arn_emergency_want(r, cls);
 	arn_restock(r);
 	return off;

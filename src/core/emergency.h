@@ -20,20 +20,32 @@
 
 #include "slab.h"
 
+/*
+ * A word of a class's reserve.  Its place is added up before it becomes an address: clang may otherwise add the
+ * arena's address to the sum of both indices, which Linux 6.16.12 and 6.18.15 refuse ("pointer arithmetic on arena
+ * prohibited": they know it only the other way round).
+ */
+static arn_inline __u32 __arena *arn_emergency_word(arn_base b, __u32 cls, __u32 i)
+{
+	return arn_ptr(b, __u32,
+		       ARN_ROOT_OFF + (__u32) __builtin_offsetof(struct arn_root, emergency) +
+			       (cls * ARN_EMERGENCY + i) * (__u32)sizeof(__u32));
+}
+
 static arn_inline void arn_emergency_want(struct arn_root __arena *r, __u32 cls)
 {
 	arn_or64_full(&r->emergency_low, 1ULL << (cls & 63));
 }
 
 /* An object out of a class's reserve, or 0.  Any context. */
-static arn_inline __u32 arn_emergency_take(struct arn_root __arena *r, __u32 cls)
+static arn_inline __u32 arn_emergency_take(arn_base b, struct arn_root __arena *r, __u32 cls)
 {
 	__u32 i, off = 0;
 
 	for (i = arn_opaque(0u); i < ARN_EMERGENCY && arn_may_loop; i++) {
-		if (!arn_load_relaxed(&r->emergency[cls][i]))
+		if (!arn_load_relaxed(arn_emergency_word(b, cls, i)))
 			continue;
-		off = arn_xchg32_full(&r->emergency[cls][i], 0);
+		off = arn_xchg32_full(arn_emergency_word(b, cls, i), 0);
 		if (off)
 			break;
 	}
@@ -44,9 +56,9 @@ static arn_inline __u32 arn_emergency_take(struct arn_root __arena *r, __u32 cls
 }
 
 /* Whether somebody at the end of a slow path of this class should restock. */
-static arn_inline _Bool arn_emergency_short(struct arn_root __arena *r, __u32 cls)
+static arn_inline _Bool arn_emergency_short(arn_base b, __u32 cls)
 {
-	return cls < ARN_CLASSES && !arn_load_relaxed(&r->emergency[cls][0]);
+	return cls < ARN_CLASSES && !arn_load_relaxed(arn_emergency_word(b, cls, 0));
 }
 
 #define ARN_EMERGENCY_CARVE 64u
@@ -66,7 +78,7 @@ static arn_inline __u32 arn_emergency_hole(arn_base b, struct arn_root __arena *
 	if (cls < ARN_CLASSES)
 		n = r->cls[cls].emergency;
 	for (i = arn_opaque(0u); i < n && i < ARN_EMERGENCY && arn_may_loop; i++)
-		if (!arn_load_relaxed(&r->emergency[cls][i]))
+		if (!arn_load_relaxed(arn_emergency_word(b, cls, i)))
 			break;
 	if (i < n && arn_load_relaxed(&r->depot[cls].partial))
 		return cls + 1;
@@ -83,7 +95,8 @@ static arn_inline void arn_emergency_put(arn_base b, struct arn_root __arena *r,
 	if (cls >= ARN_CLASSES)
 		return;
 	for (i = arn_opaque(0u); i < r->cls[cls].emergency && i < ARN_EMERGENCY && arn_may_loop; i++)
-		if (!arn_load_relaxed(&r->emergency[cls][i]) && !arn_cas32_full(&r->emergency[cls][i], 0, off)) {
+		if (!arn_load_relaxed(arn_emergency_word(b, cls, i)) &&
+		    !arn_cas32_full(arn_emergency_word(b, cls, i), 0, off)) {
 			arn_emergency_want(r, cls);
 			return;
 		}
@@ -96,7 +109,7 @@ static arn_inline void arn_emergency_release(arn_base b, struct arn_root __arena
 	__u32 i, off;
 
 	for (i = arn_opaque(0u); i < ARN_EMERGENCY && arn_may_loop; i++) {
-		off = arn_xchg32_full(&r->emergency[cls][i], 0);
+		off = arn_xchg32_full(arn_emergency_word(b, cls, i), 0);
 		if (off)
 			arn_slab_put(b, r, off);
 	}

@@ -92,7 +92,7 @@ __attribute__((noinline)) __u32 arn_alloc_slow(struct arn_heap *heap, __u32 slot
 		off = attempt(heap, slot, cls, pages, align);
 		/* A signal handler on top of the lock's holder: more memory would not help it. */
 		if (!off && (arn_lock_below(r, slot) || arn_load_relaxed(&arn_pins))) {
-			off = cls < ARN_CLASSES ? arn_emergency_take(r, cls) : 0;
+			off = cls < ARN_CLASSES ? arn_emergency_take(heap->base, r, cls) : 0;
 			if (!off)
 				arn_inc64_relaxed(&r->fail[ARN_FAIL_NESTED]);
 			goto out;
@@ -108,7 +108,7 @@ __attribute__((noinline)) __u32 arn_alloc_slow(struct arn_heap *heap, __u32 slot
 	}
 	if (!off)
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_NOMEM]);
-	if (arn_emergency_short(r, cls))
+	if (arn_emergency_short(heap->base, cls))
 		arn_emergency_want(r, cls);
 	restock(heap, slot);
 out:

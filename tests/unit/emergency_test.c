@@ -37,9 +37,9 @@ static void nothing_is_set_aside_before_it_is_asked_for(void **state)
 
 	core_grow(c, 1);
 	assert_int_equal(restock(c), 0);
-	assert_true(arn_emergency_short(c->r, CLS));
-	assert_false(arn_emergency_short(c->r, ARN_CLASSES));
-	assert_int_equal(arn_emergency_take(c->r, CLS), 0);
+	assert_true(arn_emergency_short(c->b, CLS));
+	assert_false(arn_emergency_short(c->b, ARN_CLASSES));
+	assert_int_equal(arn_emergency_take(c->b, c->r, CLS), 0);
 	assert_int_equal(c->r->fail[ARN_FAIL_EMERGENCY], 0);
 	core_end(c);
 }
@@ -55,18 +55,18 @@ static void each_class_has_its_share(void **state)
 		n = c->r->cls[cls].emergency;
 		assert_in_range(n, 2, ARN_EMERGENCY);
 		assert_true(n == 2 || (__u64)n * c->r->cls[cls].size <= 32 * KIB);
-		assert_int_equal(arn_emergency_take(c->r, cls), 0);
+		assert_int_equal(arn_emergency_take(c->b, c->r, cls), 0);
 		assert_int_equal(c->r->emergency_low, 1ULL << cls);
 		assert_int_equal(restock(c), n);
-		assert_false(arn_emergency_short(c->r, cls));
+		assert_false(arn_emergency_short(c->b, cls));
 		assert_int_equal(stats(&c->heap).cls[cls].in_emergency, n);
 		sound(&c->heap);
 		for (i = 0; i < n; i++) {
-			off[i] = arn_emergency_take(c->r, cls);
+			off[i] = arn_emergency_take(c->b, c->r, cls);
 			assert_int_not_equal(off[i], 0);
 			mark(c, off[i], cls);
 		}
-		assert_int_equal(arn_emergency_take(c->r, cls), 0);
+		assert_int_equal(arn_emergency_take(c->b, c->r, cls), 0);
 		assert_int_equal(stats(&c->heap).cls[cls].live, n);
 		assert_int_equal(restock(c), n);
 		for (i = 0; i < n; i++) {
@@ -88,8 +88,8 @@ static void holes_are_filled(void **state)
 	core_grow(c, 1);
 	arn_emergency_want(c->r, CLS);
 	restock(c);
-	off = arn_emergency_take(c->r, CLS);
-	assert_true(arn_emergency_short(c->r, CLS));
+	off = arn_emergency_take(c->b, c->r, CLS);
+	assert_true(arn_emergency_short(c->b, CLS));
 	assert_int_equal(restock(c), 1);
 	arn_emergency_put(c->b, c->r, off); /* there is no place: back to its slab */
 	settle(c);
@@ -105,7 +105,7 @@ static void without_memory_holes_stay(void **state)
 	assert_int_equal(restock(c), 0);
 	assert_int_equal(c->r->emergency_low, 0); /* nobody tries again in vain */
 	core_grow(c, 1);
-	assert_int_equal(arn_emergency_take(c->r, CLS), 0);
+	assert_int_equal(arn_emergency_take(c->b, c->r, CLS), 0);
 	assert_int_equal(restock(c), c->r->cls[CLS].emergency);
 	core_end(c);
 }
@@ -157,7 +157,7 @@ static void *race(void *arg)
 	__u8 none;
 
 	for (i = 0; i < me->turns; i++) {
-		off = arn_emergency_take(me->c->r, CLS);
+		off = arn_emergency_take(me->c->b, me->c->r, CLS);
 		if (!off)
 			continue;
 		granule = (off >> ARN_GRANULE_SHIFT) - me->c->r->first_granule;
