@@ -12,7 +12,8 @@
  *
  * Contexts: any program type that may use an arena, unless a declaration says "sleepable".  On
  * kernels before 6.13 not with preemption disabled by the caller, on none under a spin lock (both
- * refuse global functions).  Stack: at most 3 frames and 160 bytes below the caller.
+ * refuse global functions).  Stack: at most 3 frames and 160 bytes below the caller
+ * (176 with ARN_PAGES_ANY_CONTEXT).
  *
  * Pointers are valid in user space as they are: base | offset.
  *

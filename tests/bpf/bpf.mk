@@ -7,7 +7,7 @@ BT		:= $(B)/bpftest
 BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
 		   adopt globals interrupt parallel checked features anycontext user percpu
 BT_TESTS	+= kill procs walk
-BT_OBJS		:= ops ring pack churn contexts globals verifier bare features anycontext percpu
+BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
 		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
@@ -19,6 +19,9 @@ CHECK_DEPS	+= $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run
 $(BT)/%.bpf.o: tests/bpf/%.bpf.c $(BT_HEADERS) $(PUBLIC)
 	@mkdir -p $(@D)
 	$(CLANG) $(BT_BPF_CFLAGS) -c $< -o $@
+$(BT)/verifier_any.bpf.o: tests/bpf/verifier.bpf.c $(BT_HEADERS) $(PUBLIC)
+	@mkdir -p $(@D)
+	$(CLANG) $(BT_BPF_CFLAGS) -DARN_PAGES_ANY_CONTEXT -c $< -o $@
 $(BT)/%.skel.h: $(BT)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 $(BT)/%.o: tests/bpf/%.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * verifier.c [--update] - what the library costs a user's program: instructions that the verifier
- * processes, frames, and bytes of stack below the caller.
+ * verifier.c - what the library costs a user's program: instructions that the verifier processes, frames,
+ * and bytes of stack below the caller.
  *
- * Instructions differ from kernel to kernel, so they are compared with verifier.golden by release;
- * --update writes this kernel's figures there.  Calls come from the loaded program, stack depths
- * from the verifier's own words (in the order of its functions), so inlining is seen as it is.
+ * verifier                     judges them; also writes the figures to the file $VERIFIER_FIGURES, if that is
+ *                              set: a line "RELEASE PROGRAM INSTRUCTIONS MICROSECONDS" each
+ * verifier --update            puts this kernel's figures into verifier.golden
+ * verifier --merge             puts those of other kernels there, from standard input
+ *
+ * Instructions differ from kernel to kernel, so they are compared with verifier.golden by release.  Times
+ * are the machine's and are not judged.  Calls come from the loaded program, stack depths from the
+ * verifier's own words (in the order of its functions), so inlining is seen as it is.
  */
 #include <bpf/btf.h>
 #include <sys/utsname.h>
 #include "rig.h"
+#include "golden.h"
 #include "verifier.skel.h"
+#include "verifier_any.skel.h"
 
-#define MOST_INSNS  60000
+#define MOST_INSNS  80000 /* of the million that a program may take */
 #define MOST_FRAMES 3
 #define MOST_STACK  160
+#define MOST_ANY    176 /* the same of objects built with ARN_PAGES_ANY_CONTEXT */
 #define MAX_FUNCS   128
+#define MAX_PROGS   256
+#define LOG_BYTES   (1 << 14)
 #define GOLDEN	    TEST_SRC "/verifier.golden"
 
 struct func {
@@ -25,27 +35,55 @@ struct func {
 };
 
 struct loaded {
-	unsigned int insns;
 	int n;
 	struct func func[MAX_FUNCS];
 	bool calls[MAX_FUNCS][MAX_FUNCS];
 };
 
-static bool update;
-static char release[32];
-static char verifier_log[1 << 16];
+/* A program, by the name of the function that it calls; in an object built with ARN_PAGES_ANY_CONTEXT "any:NAME". */
+struct figure {
+	char name[64];
+	struct bpf_program *prog;
+	char *log;
+	unsigned int insns;
+	long long usec;
+};
 
-static void read_stacks(struct loaded *l)
+static struct figure figures[MAX_PROGS];
+static int nfigures;
+static char release[32];
+static struct arn_heap *heap;
+static struct verifier_bpf *ver;
+static struct verifier_any_bpf *any; /* the same, built with ARN_PAGES_ANY_CONTEXT; loaded where the kernel can */
+static bool any_loaded;
+static struct bpf_object *sys;
+
+/* "stack depth 48+16+0" before 7.3, then "subprog 1 (arn__malloc) global insns_self 71 ... stack 16" lines. */
+static void read_stacks(struct loaded *l, const char *log)
 {
-	char *at = strstr(verifier_log, "stack depth ");
+	const char *at = strstr(log, "stack depth ");
+	char *end;
 	int i;
 
 	assert_non_null(at);
 	at += strlen("stack depth ");
 	for (i = 0; i < l->n; i++) {
-		l->func[i].stack = ((int)strtol(at, &at, 10) + 15) / 16 * 16;
-		assert_true(*at == (i + 1 < l->n ? '+' : '\n'));
-		at++;
+		if (strstr(log, "\nsubprog 0 ")) {
+			char key[32];
+
+			snprintf(key, sizeof(key), "\nsubprog %d ", i);
+			at = strstr(log, key);
+			assert_non_null(at);
+			at = strstr(at, " stack ");
+			assert_non_null(at);
+			l->func[i].stack = (int)strtol(at + strlen(" stack "), &end, 10);
+			assert_true(*end == '\n');
+		} else {
+			l->func[i].stack = (int)strtol(at, &end, 10);
+			assert_true(*end == (i + 1 < l->n ? '+' : '\n'));
+			at = end + 1;
+		}
+		l->func[i].stack = (l->func[i].stack + 15) / 16 * 16;
 	}
 }
 
@@ -59,7 +97,6 @@ static void read_calls(struct loaded *l, int fd)
 	int f = 0, k;
 
 	assert_int_equal(bpf_prog_get_info_by_fd(fd, &info, &len), 0);
-	l->insns = info.verified_insns;
 	btf_id = info.btf_id;
 	bytes = info.xlated_prog_len;
 	recs = info.nr_func_info;
@@ -102,113 +139,161 @@ static void read_calls(struct loaded *l, int fd)
 	free(insn);
 }
 
-static struct loaded *load(const char *name)
+static struct loaded *read_all(const char *name)
 {
-	struct arn_heap *heap = arn_create(NULL);
-	struct verifier_bpf *v = verifier_bpf__open();
-	struct bpf_program *p, *it;
 	struct loaded *l = calloc(1, sizeof(*l));
+	int i;
 
-	assert_true(heap && v && l);
-	bpf_object__for_each_program(it, v->obj)
-		bpf_program__set_autoload(it, false);
-	p = bpf_object__find_program_by_name(v->obj, name);
-	bpf_program__set_autoload(p, true);
-	bpf_program__set_log_level(p, 4);
-	bpf_program__set_log_buf(p, verifier_log, sizeof(verifier_log));
-	assert_int_equal(rig_load(heap, v->skeleton), 0);
-	read_calls(l, bpf_program__fd(p));
-	read_stacks(l);
-	verifier_bpf__destroy(v);
-	arn_close(heap);
+	assert_non_null(l);
+	for (i = 0; i < nfigures; i++)
+		if (!strcmp(figures[i].name, name))
+			break;
+	assert_true(i < nfigures);
+	read_calls(l, bpf_program__fd(figures[i].prog));
+	read_stacks(l, figures[i].log);
 	return l;
+}
+
+/* ---- Loading ---- */
+
+static const char *name_of(const struct bpf_program *p)
+{
+	const char *name = bpf_program__name(p);
+
+	return name + (strncmp(name, "ver_", 4) ? 0 : 4);
+}
+
+static void to_be_measured(struct bpf_object *obj, const char *prefix)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, obj) {
+		struct figure *f = &figures[nfigures++];
+
+		assert_true(nfigures <= MAX_PROGS);
+		snprintf(f->name, sizeof(f->name), "%s%s", prefix, name_of(p));
+		f->prog = p;
+		f->log = calloc(1, LOG_BYTES);
+		assert_non_null(f->log);
+		bpf_program__set_log_level(p, 4);
+		bpf_program__set_log_buf(p, f->log, LOG_BYTES);
+	}
+}
+
+static int setup(void **state)
+{
+	struct bpf_prog_info info;
+	const char *at;
+	__u32 len;
+	int i;
+
+	heap = arn_create(NULL);
+	ver = verifier_bpf__open();
+	sys = bpf_object__open_file(TEST_DIR "/../sys.bpf.o", NULL);
+	any = verifier_any_bpf__open();
+	any_loaded = arn_has("pages-any-context");
+	if (!heap)
+		fail_msg("%s", arn_last_error());
+	assert_true(ver && sys && any);
+	to_be_measured(ver->obj, "");
+	to_be_measured(sys, "");
+	assert_int_equal(rig_load(heap, ver->skeleton), 0);
+	assert_ok(arn_attach(heap, sys));
+	assert_int_equal(bpf_object__load(sys), 0);
+	if (any_loaded) {
+		to_be_measured(any->obj, "any:");
+		assert_int_equal(rig_load(heap, any->skeleton), 0);
+	}
+	for (i = 0; i < nfigures; i++) {
+		memset(&info, 0, sizeof(info));
+		len = sizeof(info);
+		assert_int_equal(bpf_prog_get_info_by_fd(bpf_program__fd(figures[i].prog), &info, &len), 0);
+		figures[i].insns = info.verified_insns;
+		at = strstr(figures[i].log, "verification time ");
+		figures[i].usec = at ? atoll(at + strlen("verification time ")) : 0;
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	bpf_object__close(sys);
+	verifier_any_bpf__destroy(any);
+	verifier_bpf__destroy(ver);
+	arn_close(heap);
+	while (nfigures)
+		free(figures[--nfigures].log);
+	return 0;
 }
 
 /* ---- Instructions ---- */
 
-static void every_function_once_within_the_budget(void **state)
-{
-	struct loaded *l = load("ver_all");
+static struct golden *golden;
 
-	print_message("%u instructions processed, at most %u\n", l->insns, MOST_INSNS);
-	assert_in_range(l->insns, 1, MOST_INSNS);
-	free(l);
+static bool has_program(const struct bpf_object *obj, const char *name)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, obj)
+		if (!strcmp(name_of(p), name))
+			return true;
+	return false;
 }
 
-/* The golden figure of a function on this kernel, 0: there is none. */
-static unsigned int golden(const char *what)
+static void every_function_is_measured(void **state)
 {
-	char line[128], rel[32], name[32];
-	unsigned int insns, found = 0;
-	FILE *f = fopen(GOLDEN, "r");
+	const struct bpf_object *objs[] = { ver->obj, any->obj };
+	const struct btf_type *type;
+	const struct btf *btf;
+	const char *name;
+	__u32 id;
+	int i;
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%31s %31s %u", rel, name, &insns) == 3 && !strcmp(rel, release) &&
-		    !strcmp(name, what))
-			found = insns;
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* Replaces a line of the file, or adds it. */
-static void write_golden(const char *what, unsigned int insns)
-{
-	char line[128], rel[32], name[32], *text = NULL;
-	FILE *f = fopen(GOLDEN, "r"), *mem;
-	size_t size;
-
-	mem = open_memstream(&text, &size);
-	assert_non_null(mem);
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%31s %31s", rel, name) != 2 || strcmp(rel, release) || strcmp(name, what))
-			fputs(line, mem);
-	fprintf(mem, "%s %s %u\n", release, what, insns);
-	fclose(mem);
-	if (f)
-		fclose(f);
-	f = fopen(GOLDEN, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-	free(text);
-}
-
-static void against_golden(const char *prog, const char *what)
-{
-	struct loaded *l = load(prog);
-	unsigned int want = golden(what);
-
-	if (update)
-		write_golden(what, l->insns);
-	else if (want)
-		print_message("%s: %u instructions, golden %u\n", what, l->insns, want);
-	if (!update && !want) {
-		print_message("skipped: verifier.golden has no figure for kernel %s (%s: %u)\n", release, what,
-			      l->insns);
-		free(l);
-		skip();
+	for (i = 0; i < 2; i++) {
+		btf = bpf_object__btf(objs[i]);
+		for (id = 1; id < btf__type_cnt(btf); id++) {
+			type = btf__type_by_id(btf, id);
+			name = btf__name_by_offset(btf, type->name_off);
+			if (!btf_is_func(type) || btf_vlen(type) != BTF_FUNC_GLOBAL || strncmp(name, "arn_", 4))
+				continue;
+			if (!has_program(ver->obj, name) && !has_program(objs[i], name))
+				fail_msg("%s has no program in verifier.bpf.c: add VER(%s, ...)", name, name);
+		}
 	}
-	if (want && !update && l->insns > want + want / 10)
-		fail_msg(
-			"%s: %u instructions processed, %u before: more than a tenth worse; verifier --update if it must be",
-			what, l->insns, want);
-	free(l);
 }
 
-static void malloc_costs_what_it_did(void **state)
+static void every_call_once_within_the_budget(void **state)
 {
-	against_golden("ver_malloc", "arn_malloc");
+	int i;
+
+	for (i = 0; i < nfigures; i++) {
+		if (strcmp(figures[i].name, "all") && strcmp(figures[i].name, "any:all"))
+			continue;
+		print_message("%s: %u instructions processed, at most %u\n", figures[i].name, figures[i].insns,
+			      MOST_INSNS);
+		assert_in_range(figures[i].insns, 1, MOST_INSNS);
+	}
 }
 
-static void free_costs_what_it_did(void **state)
+static void no_program_costs_a_tenth_more_than_it_did(void **state)
 {
-	against_golden("ver_free", "arn_free");
-}
+	unsigned int want, worse = 0, known = 0;
+	int i;
 
-static void a_ring_costs_what_it_did(void **state)
-{
-	against_golden("ver_ring", "arn_ring");
+	for (i = 0; i < nfigures; i++) {
+		want = golden_get(golden, release, figures[i].name);
+		known += want != 0;
+		print_message("%-28s %6u instructions, golden %6u; %lld us\n", figures[i].name, figures[i].insns, want,
+			      figures[i].usec);
+		worse += want && figures[i].insns > want + (want > 100 ? want / 10 : 10);
+	}
+	if (known < (unsigned int)nfigures)
+		print_message("skipped: verifier.golden has no figures of kernel %s for %u of %d programs\n", release,
+			      nfigures - known, nfigures);
+	if (worse)
+		fail_msg("%u of these take over a tenth more than on record: verifier --update if it must be", worse);
+	if (!known)
+		skip();
 }
 
 /* ---- Stack ---- */
@@ -244,9 +329,9 @@ static void deepest(struct loaded *l, int f, int depth, struct chain *frames, st
 		 most_b.stack ? " > " : "", most_b.text);
 }
 
-static void at_most_3_frames(void **state)
+static void frames_of(const char *name)
 {
-	struct loaded *l = load("ver_all");
+	struct loaded *l = read_all(name);
 	struct chain f, b;
 	int k;
 
@@ -255,14 +340,21 @@ static void at_most_3_frames(void **state)
 			continue;
 		deepest(l, k, 0, &f, &b);
 		if (f.frames > MOST_FRAMES)
-			fail_msg("%d frames: %s", f.frames, f.text);
+			fail_msg("%s: %d frames: %s", name, f.frames, f.text);
 	}
 	free(l);
 }
 
-static void at_most_160_bytes_of_the_callers_stack(void **state)
+static void at_most_3_frames(void **state)
 {
-	struct loaded *l = load("ver_all");
+	frames_of("all");
+	if (any_loaded)
+		frames_of("any:all");
+}
+
+static void stack_of(const char *name)
+{
+	struct loaded *l = read_all(name);
 	struct chain f, b;
 	int k, worst = 0;
 
@@ -270,30 +362,89 @@ static void at_most_160_bytes_of_the_callers_stack(void **state)
 		if (!l->calls[0][k])
 			continue;
 		deepest(l, k, 0, &f, &b);
-		print_message("%3d bytes: %s\n", b.stack, b.text);
+		print_message("%s: %3d bytes: %s\n", name, b.stack, b.text);
 		worst = b.stack > worst ? b.stack : worst;
 	}
-	assert_in_range(worst, 1, MOST_STACK);
+	assert_in_range(worst, 1, strncmp(name, "any:", 4) ? MOST_STACK : MOST_ANY);
 	free(l);
+}
+
+static void at_most_160_bytes_of_the_callers_stack(void **state)
+{
+	stack_of("all");
+	if (any_loaded)
+		stack_of("any:all");
+}
+
+/* What --update and --merge take in. */
+static int figures_out(void **state)
+{
+	const char *path = getenv("VERIFIER_FIGURES");
+	FILE *out = path ? fopen(path, "w") : NULL;
+	int i, err = setup(state);
+
+	if (path && !out)
+		fail_msg("%s: %s", path, strerror(errno));
+	for (i = 0; out && i < nfigures; i++)
+		fprintf(out, "%s %s %u %lld\n", release, figures[i].name, figures[i].insns, figures[i].usec);
+	if (out)
+		fclose(out);
+	return err;
+}
+
+static void into_golden(void **state)
+{
+	int i;
+
+	golden_clear(golden, release);
+	for (i = 0; i < nfigures; i++)
+		golden_set(golden, release, figures[i].name, figures[i].insns);
+	assert_int_equal(golden_write(golden, GOLDEN), 0);
+}
+
+/* Figures of other kernels, as above, on standard input. */
+static int merge(void)
+{
+	char line[256], rel[32], name[64], last[32] = "";
+	unsigned int insns, n = 0;
+
+	while (fgets(line, sizeof(line), stdin))
+		if (sscanf(line, "%31s %63s %u", rel, name, &insns) == 3) {
+			if (strcmp(rel, last))
+				golden_clear(golden, rel);
+			snprintf(last, sizeof(last), "%s", rel);
+			golden_set(golden, rel, name, insns);
+			n++;
+		}
+	if (!n || golden_write(golden, GOLDEN)) {
+		fprintf(stderr, "verifier: %s: %s\n", GOLDEN, n ? strerror(errno) : "standard input has no figures");
+		return 1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_function_once_within_the_budget),
-		cmocka_unit_test(malloc_costs_what_it_did),
-		cmocka_unit_test(free_costs_what_it_did),
-		cmocka_unit_test(a_ring_costs_what_it_did),
+		cmocka_unit_test(every_function_is_measured),
+		cmocka_unit_test(every_call_once_within_the_budget),
+		cmocka_unit_test(no_program_costs_a_tenth_more_than_it_did),
 		cmocka_unit_test(at_most_3_frames),
 		cmocka_unit_test(at_most_160_bytes_of_the_callers_stack),
+	}, update[] = {
+		cmocka_unit_test(into_golden),
 	};
 	struct utsname u;
-	int major, minor;
+	int major, minor, patch = 0;
 
-	update = argc > 1 && !strcmp(argv[1], "--update");
+	golden = golden_read(GOLDEN);
+	if (argc > 1 && !strcmp(argv[1], "--merge"))
+		return merge();
 	rig_start();
 	uname(&u);
-	if (sscanf(u.release, "%d.%d", &major, &minor) == 2)
-		snprintf(release, sizeof(release), "%d.%d", major, minor);
-	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+	if (sscanf(u.release, "%d.%d.%d", &major, &minor, &patch) >= 2)
+		snprintf(release, sizeof(release), "%d.%d.%d", major, minor, patch);
+	if (argc > 1 && !strcmp(argv[1], "--update"))
+		return cmocka_run_group_tests(update, setup, teardown) != 0;
+	return cmocka_run_group_tests(tests, figures_out, teardown) != 0;
 }
