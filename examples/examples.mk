@@ -27,3 +27,7 @@ examples: $(EX_BUILT)
 CHECKS		+= examples/readme-test.sh \
 		   $(foreach e,$(EXAMPLES),$(or $(wildcard examples/$(e)/$(e)-test.sh),$(EX)/$(e)))
 CHECK_DEPS	+= $(EX_BUILT)
+
+# In the guests of tests/vm, whose kernels have sched_ext.
+VM_TESTS	+= examples/scx_tasks/scx_tasks-test.sh
+VM_FILES	+= $(EX)/scx_tasks

@@ -139,8 +139,11 @@ int arn_timer(void *ctx)
 
 extern int bpf_wq_init(struct bpf_wq *wq, void *map, unsigned int flags) __weak __ksym;
 extern int bpf_wq_start(struct bpf_wq *wq, unsigned int flags) __weak __ksym;
+/* Before 7.0, and from then on. */
 extern int bpf_wq_set_callback_impl(struct bpf_wq *wq, int (*callback)(void *map, int *key, void *value),
 				    unsigned int flags, void *aux__ign) __weak __ksym;
+extern int bpf_wq_set_callback(struct bpf_wq *wq, int (*callback)(void *map, int *key, void *value),
+			       unsigned int flags) __weak __ksym;
 
 struct wq_val {
 	struct bpf_wq wq;
@@ -167,7 +170,10 @@ int arn_wq(void *ctx)
 	int key = 0;
 
 	v = bpf_map_lookup_elem(&wqs, &key);
-	if (!v || bpf_wq_init(&v->wq, &wqs, 0) || bpf_wq_set_callback_impl(&v->wq, on_wq, 0, 0))
+	if (!v || bpf_wq_init(&v->wq, &wqs, 0))
+		return 1;
+	if (bpf_ksym_exists(bpf_wq_set_callback) ? bpf_wq_set_callback(&v->wq, on_wq, 0)
+						 : bpf_wq_set_callback_impl(&v->wq, on_wq, 0, 0))
 		return 1;
 	return bpf_wq_start(&v->wq, 0) != 0;
 }
@@ -183,5 +189,8 @@ SEC("syscall")
 int ctl_wq(void *ctx)
 {
 	look();
+	if (bpf_ksym_exists(bpf_wq_set_callback))
+		return 0;
+	barrier(); /* or the two addresses are or'ed, which the verifier refuses */
 	return !bpf_ksym_exists(bpf_wq_set_callback_impl);
 }
