@@ -85,6 +85,7 @@ help:
 	@echo 'make deps         install what is missing'
 	@echo 'make install      PREFIX=, DESTDIR='
 	@echo 'make fuzz         the fuzzers for FUZZ_SECONDS'
+	@echo 'make vmtest       the BPF tests on Linux 6.12, 6.16, 6.18 and 7.3, in QEMU; KERNEL=6.12 runs one'
 	@echo 'make freshtest    make demo and make check on a bare Debian 12 and 13'
 	@echo 'make lint         clang-tidy, cppcheck, sparse (address spaces), shellcheck, clang-format; make format'
 	@echo 'make cross        everything built for arm64, the unit tests run there by qemu-user'

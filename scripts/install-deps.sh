@@ -3,10 +3,11 @@
 #
 # install-deps.sh - brings a fresh Debian 12 or 13 to where arenite builds, tests and measures.
 #
-# install-deps.sh [SET]        install what is missing (needs root only then)
-# install-deps.sh [SET] --list the packages, one a line
-# install-deps.sh [SET] --apt  the same as apt-get takes them here: NAME or NAME/SUITE
-# install-deps.sh --backports  print the apt source that Debian 12 would get, change nothing
+# install-deps.sh [SET]           install what is missing (needs root only then)
+# install-deps.sh [SET] --list    the packages, one a line
+# install-deps.sh [SET] --apt     the same as apt-get takes them here: NAME or NAME/SUITE
+# install-deps.sh --source SUITE  print the apt source of another Debian suite, as the mirror that this
+#                                 machine uses would serve it (Debian 12 gets bookworm-backports), change nothing
 #
 # SET is build (without it), lint (make lint), or cross (make cross): each on top of build.
 #
@@ -161,13 +162,13 @@ copy_entry() {
 	esac
 }
 
-# Prints the entry for bookworm-backports; its format's file name ending goes to descriptor 3.
-backports_entry() {
-	local files file entry
-	# 'stable' and the like: some machines name the suite that way.
-	files=$(apt_entries | awk '$1 ~ /^(bookworm|oldstable|stable)$/ && $2 == "main" && !seen[$3]++ { print $3 }')
+# Prints the entry of this machine's own release with suite $1; its format's file name ending goes to
+# descriptor 3.
+suite_entry() {
+	local files file entry own='bookworm trixie oldstable stable' # some machines name it the latter way
+	files=$(apt_entries | awk -v own=" $own " 'index(own, " " $1 " ") && $2 == "main" && !seen[$3]++ { print $3 }')
 	for file in $files; do
-		entry=$(copy_entry "$file" "bookworm oldstable stable" bookworm-backports)
+		entry=$(copy_entry "$file" "$own" "$1")
 		[ -n "$entry" ] || continue
 		echo "$entry"
 		case "$file" in *.sources) echo sources ;; *) echo list ;; esac >&3
@@ -181,9 +182,9 @@ add_backports() {
 	apt_entries | grep -q '^bookworm-backports main ' && return 0
 	parts=$(apt-config shell P Dir::Etc::sourceparts/d)
 	parts=${parts#*\'} parts=${parts%\'*}
-	kind=$(backports_entry 3>&1 >/dev/null) ||
+	kind=$(suite_entry bookworm-backports 3>&1 >/dev/null) ||
 		die "apt: none of its sources serves 'bookworm main' over a network: add that source and bookworm-backports to $parts"
-	entry=$(backports_entry 3>/dev/null)
+	entry=$(suite_entry bookworm-backports 3>/dev/null)
 	file=${parts%/}/arenite-backports.$kind
 	echo "$entry" >"$file"
 	added=$file
@@ -248,12 +249,13 @@ case "${1:-}" in
 	done
 	exit 0
 	;;
---backports)
-	backports_entry 3>/dev/null || die "apt: none of its sources serves 'bookworm main' over a network"
+--source)
+	[ -n "${2:-}" ] || die "--source: names a suite, such as bookworm-backports"
+	suite_entry "$2" 3>/dev/null || die "apt: none of its sources serves 'bookworm main' or 'trixie main' over a network"
 	exit 0
 	;;
 *)
-	say "'$1': neither a set (build, lint, cross) nor an option (--list, --apt, --backports)"
+	say "'$1': neither a set (build, lint, cross) nor an option (--list, --apt, --source SUITE)"
 	exit 2
 	;;
 esac

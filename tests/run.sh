@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # run.sh TEST... - runs test programs one after another: exit 0 is a pass, 77 a skip whose last
-# line says what is missing, anything else a failure.  New WARNING or BUG lines in the kernel log
-# fail the test that was running.  Set TESTS to a pattern to run only what matches, TEST_EXEC to a
+# line says what is missing, anything else a failure.  Of a test that passes, a line "skipped: ..."
+# is a part that could not be tested, "note: ..." what a reader wants to see.  New WARNING or BUG lines in the
+# kernel log fail the test that was running.  Set TESTS to a pattern to run only what matches, TEST_EXEC to a
 # command that runs programs of another machine.
 set -u
 
@@ -15,17 +16,24 @@ kernel_complaints() {
 	dmesg 2>/dev/null | grep -cE 'WARNING:|BUG:|Oops|rcu:.*stall|soft lockup|KASAN' || true
 }
 
+# Milliseconds, by what every shell and busybox can do (tests/vm runs this script in its guests).
+now() {
+	local up
+	read -r up _ </proc/uptime
+	echo "${up%.*}${up#*.}0"
+}
+
 for t in "$@"; do
 	case "$t" in
 	*${TESTS:-}*) ;;
 	*) continue ;;
 	esac
 	before=$(kernel_complaints)
-	start=$(date +%s%N)
+	start=$(now)
 	# shellcheck disable=SC2086
 	timeout -k 10 "${TEST_TIMEOUT:-300}" ${TEST_EXEC:-} "$t" >"$log" 2>&1
 	rc=$?
-	ms=$((($(date +%s%N) - start) / 1000000))
+	ms=$(($(now) - start))
 	after=$(kernel_complaints)
 	if [ "$after" -gt "$before" ]; then
 		echo "kernel log: new warnings" >>"$log"
@@ -36,6 +44,7 @@ for t in "$@"; do
 	0)
 		passed=$((passed + 1))
 		printf 'pass  %6d ms  %s\n' "$ms" "$t"
+		sed -nE 's/^(skipped|note): /      | &/p' "$log"
 		;;
 	77)
 		skipped=$((skipped + 1))

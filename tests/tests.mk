@@ -7,6 +7,7 @@
 -include tests/model/model.mk
 -include tests/cli/cli.mk
 -include tests/fresh/fresh.mk
+-include tests/vm/vm.mk
 
 check: deps
 	@$(MAKE) --no-print-directory check-built

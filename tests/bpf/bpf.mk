@@ -5,7 +5,7 @@
 
 BT		:= $(B)/bpftest
 BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
-		   adopt globals interrupt parallel checked features anycontext user percpu
+		   adopt globals interrupt parallel preempt checked features anycontext user percpu
 BT_TESTS	+= kill procs walk
 BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
@@ -29,6 +29,16 @@ $(BT)/%.o: tests/bpf/%.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)
 	$(CC) $(BT_CFLAGS) -c $< -o $@
 $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run: $(BT)/%: $(BT)/%.o $(BT)/rig.o $(B)/libarenite.a
 	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
+$(BT)/parallel $(BT)/preempt: $(BT)/crowd.o
+
+# The test of a test: preempt.c, with the claim of a cache compiled out (only in the guests of tests/vm).
+$(BT)/noguard.bpf.o: tests/bpf/churn.bpf.c $(BT_HEADERS) $(PUBLIC)
+	@mkdir -p $(@D)
+	$(CLANG) $(BT_BPF_CFLAGS) -DARN_TEST_NO_GUARD -c $< -o $@
+$(BT)/noguard.skel.h: $(BT)/noguard.bpf.o
+	$(BPFTOOL) gen skeleton $< name churn_bpf > $@.tmp && mv $@.tmp $@
+$(BT)/preempt-noguard: tests/bpf/preempt.c tests/bpf/crowd.c $(BT)/noguard.skel.h $(BT)/rig.o $(B)/libarenite.a
+	$(CC) $(BT_CFLAGS) -DTEST_NO_GUARD -o $@ $(filter %.c %.o %.a,$^) -lcmocka -lm $(LIBS)
 $(BT)/structops: | $(BT)/structops.bpf.o
 
 .SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o \

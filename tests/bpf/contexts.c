@@ -6,6 +6,7 @@
  * struct_ops are in structops.c.  A type whose control program (which only reads the arena) does not
  * load is skipped by name.  NMIs are not shown.
  */
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -90,6 +91,26 @@ static int run_callback(struct contexts_bpf *s, struct bpf_program *prog)
 static int run_attached(struct contexts_bpf *s, struct bpf_program *prog)
 {
 	return run_link(s, bpf_program__attach(prog));
+}
+
+/* A test run of a tracing program calls the function that it is attached to. */
+static int run_traced(struct contexts_bpf *s, struct bpf_program *prog)
+{
+	struct bpf_link *l = bpf_program__attach(prog);
+
+	if (l)
+		test_run(prog, NULL, 0, false);
+	return run_link(s, l);
+}
+
+/* Attached to file_open. */
+static int run_lsm(struct contexts_bpf *s, struct bpf_program *prog)
+{
+	struct bpf_link *l = bpf_program__attach(prog);
+
+	if (l)
+		close(open("/dev/null", O_RDONLY));
+	return run_link(s, l);
 }
 
 /* Tracepoints are found in tracefs, which a mount namespace of our own has. */
@@ -197,7 +218,8 @@ static void in_context(void **state)
 	if (c->run) {
 		err = c->run(s, prog);
 		if (err && c->skippable) {
-			print_message("loaded, not run: cannot attach '%s' here: %s\n", c->name, strerror(-err));
+			print_message("skipped: '%s' loads, but cannot be attached or run here: %s\n", c->name,
+				      strerror(-err));
 			contexts_bpf__destroy(s);
 			skip();
 		}
@@ -226,46 +248,26 @@ static void in_context(void **state)
 #define ONLY_LOADS(name)   { name, NULL, false, false }
 
 static const struct context contexts[] = {
-	SLEEPS("syscall", run_plain),
-	RUNS("socket", run_packet),
-	RUNS("tc", run_packet),
-	RUNS("tcx", run_packet),
-	RUNS("xdp", run_packet),
-	RUNS("cg_skb", run_packet),
-	RUNS("lwt_in", run_packet),
-	RUNS("lwt_out", run_packet),
-	RUNS("lwt_xmit", run_packet),
-	ONLY_LOADS("seg6"),
-	RUNS("flow", run_packet),
-	RUNS("lookup", run_lookup),
-	RUNS("netfilter", run_packet),
-	RUNS("raw_tp", run_plain),
-	ONLY_LOADS("raw_tp_w"),
-	RUNS("tp_btf", run_attached),
-	ATTACHES("tp", run_tracepoint),
-	RUNS("perf", run_perf),
-	ONLY_LOADS("kprobe"),
-	RUNS("uprobe", run_uprobe),
-	RUNS("uretprobe", run_uprobe),
-	SLEEPS("uprobe_s", run_uprobe),
-	RUNS("iter", run_iter),
-	SLEEPS("iter_s", run_iter),
-	RUNS("iter_map", run_iter),
-	ATTACHES("fentry", run_attached),
-	ATTACHES("fexit", run_attached),
-	ATTACHES("lsm", run_attached),
-	ATTACHES("lsm_s", run_attached),
-	ONLY_LOADS("cg_dev"),
-	ONLY_LOADS("cg_sysctl"),
-	ONLY_LOADS("cg_sock"),
-	ONLY_LOADS("cg_addr"),
-	ONLY_LOADS("cg_opt"),
-	ONLY_LOADS("sockops"),
-	ONLY_LOADS("sk_msg"),
-	ONLY_LOADS("sk_skb"),
-	ONLY_LOADS("reuseport"),
-	RUNS("timer", run_callback),
-	SLEEPS("wq", run_callback),
+	SLEEPS("syscall", run_plain),	RUNS("socket", run_packet),
+	RUNS("tc", run_packet),		RUNS("tcx", run_packet),
+	RUNS("xdp", run_packet),	RUNS("cg_skb", run_packet),
+	RUNS("lwt_in", run_packet),	RUNS("lwt_out", run_packet),
+	RUNS("lwt_xmit", run_packet),	ONLY_LOADS("seg6"),
+	RUNS("flow", run_packet),	RUNS("lookup", run_lookup),
+	RUNS("netfilter", run_packet),	RUNS("raw_tp", run_plain),
+	ONLY_LOADS("raw_tp_w"),		RUNS("tp_btf", run_attached),
+	ATTACHES("tp", run_tracepoint), RUNS("perf", run_perf),
+	ONLY_LOADS("kprobe"),		RUNS("uprobe", run_uprobe),
+	RUNS("uretprobe", run_uprobe),	SLEEPS("uprobe_s", run_uprobe),
+	RUNS("iter", run_iter),		SLEEPS("iter_s", run_iter),
+	RUNS("iter_map", run_iter),	ATTACHES("fentry", run_traced),
+	ATTACHES("fexit", run_traced),	ATTACHES("lsm", run_lsm),
+	ATTACHES("lsm_s", run_lsm),	ONLY_LOADS("cg_dev"),
+	ONLY_LOADS("cg_sysctl"),	ONLY_LOADS("cg_sock"),
+	ONLY_LOADS("cg_addr"),		ONLY_LOADS("cg_opt"),
+	ONLY_LOADS("sockops"),		ONLY_LOADS("sk_msg"),
+	ONLY_LOADS("sk_skb"),		ONLY_LOADS("reuseport"),
+	RUNS("timer", run_callback),	SLEEPS("wq", run_callback),
 };
 
 #define N (sizeof(contexts) / sizeof(*contexts))

@@ -34,17 +34,19 @@ static int nothing_left(void **state)
 /* The free of p is refused for exactly this cause. */
 static void refused(__u64 p, enum arn_fail why)
 {
-	struct arn_stats before = rig_stats(t->heap), after;
-	int i, err = bpf_free(t, (void *)p);
+	__u64 before[ARN_FAIL_COUNT];
+	int i, err;
 
-	after = rig_stats(t->heap);
+	for (i = 0; i < ARN_FAIL_COUNT; i++)
+		before[i] = rig_fail(t, i);
+	err = bpf_free(t, (void *)p);
 	if (err != -EINVAL)
 		fail_msg("free of 0x%llx: %d", p, err);
 	for (i = 0; i < ARN_FAIL_COUNT; i++)
-		if (after.fail[i] - before.fail[i] != (i == (int)why))
+		if (rig_fail(t, i) - before[i] != (i == (int)why))
 			fail_msg("free of 0x%llx: counter %d went from %llu to %llu, expected cause %d", p, i,
-				 before.fail[i], after.fail[i], why);
-	assert_int_equal(after.bad_ptr, p);
+				 before[i], rig_fail(t, i), why);
+	assert_int_equal(t->root->bad_ptr, p);
 	assert_int_equal(rig_op(t, OP_USABLE, p, 0, 0), 0);
 }
 

@@ -45,6 +45,13 @@ int rig_cpus(void)
 	return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+unsigned int rig_scale(void)
+{
+	const char *s = getenv("TEST_SCALE");
+
+	return s && atoi(s) > 1 ? (unsigned int)atoi(s) : 1;
+}
+
 void rig_start(void)
 {
 	setlinebuf(stdout);

@@ -53,6 +53,7 @@ struct ops_bpf *rig_ops(struct arn_heap *heap);
 void rig_run(struct bpf_program *prog, void *ctx, size_t size);
 void rig_pin_cpu(int cpu);
 int rig_cpus(void); /* online ones */
+unsigned int rig_scale(void); /* $TEST_SCALE: by what to divide the long loops on a slow machine; 1 */
 bool rig_quiet(bool on); /* libbpf's messages; returns what was */
 
 /* One call in BPF. */

@@ -21,14 +21,14 @@ setup() {
 # The entry that would be added is stdin, whole.
 derives() {
 	cat >"$BATS_TEST_TMPDIR/want"
-	try "$install" --backports
+	try "$install" --source bookworm-backports
 	exits 0
 	no_err
 	diff -u "$BATS_TEST_TMPDIR/want" "$out" || fail "another entry"
 }
 
 refuses() {
-	try "$install" --backports
+	try "$install" --source bookworm-backports
 	exits 1
 	no_out
 	err_has "bookworm"
