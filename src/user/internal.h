@@ -29,8 +29,9 @@ struct arn_heap {
 	bool lent; /* the mapping is libbpf's, made with its skeleton */
 	int map_fd;
 	__u64 bytes;
-	struct arn_sys_bpf *sys; /* the syscall programs, once loaded */
-	int thread_fd; /* of those the one that threads run, -1 */
+	struct arn_sys_bpf *sys; /* the syscall programs, once loaded, */
+	struct arn_sys_bpf *sys_thread; /* and of the same object the one that threads run */
+	int thread_fd; /* of that one, -1 */
 	struct arn_heap *next; /* in the process's list of open heaps */
 	__u32 known[ARN_MAX_CHUNKS]; /* root.unmaps when the chunk was last found mapped */
 };

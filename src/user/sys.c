@@ -24,17 +24,25 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-static int load(struct arn_heap *heap)
+/*
+ * arn_sys_thread takes the verifier three times as long as all others together, and only threads that allocate need
+ * it: it is loaded by itself.
+ */
+static int load(struct arn_heap *heap, bool thread)
 {
+	struct arn_sys_bpf *s, **to = thread ? &heap->sys_thread : &heap->sys;
 	libbpf_print_fn_t old;
-	struct arn_sys_bpf *s;
+	struct bpf_program *p;
 	int err;
 
-	if (heap->sys)
+	if (*to)
 		return 0;
 	old = libbpf_set_print(quiet);
 	s = arn_sys_bpf__open();
 	err = s ? 0 : -errno;
+	if (!err)
+		bpf_object__for_each_program(p, s->obj)
+			bpf_program__set_autoload(p, (p == s->progs.arn_sys_thread) == thread);
 	if (!err)
 		err = bpf_map__reuse_fd(s->maps.arn_arena, heap->map_fd);
 	if (!err)
@@ -48,12 +56,13 @@ static int load(struct arn_heap *heap)
 				"heap: loading the growth programs was refused: needs root, or CAP_BPF and CAP_PERFMON");
 		return arn_error(-err, "heap: the growth programs do not load on this kernel: %s", strerror(-err));
 	}
-	heap->sys = s;
-	arn_store_relaxed(&heap->thread_fd, bpf_program__fd(s->progs.arn_sys_thread));
+	*to = s;
+	if (thread)
+		arn_store_relaxed(&heap->thread_fd, bpf_program__fd(s->progs.arn_sys_thread));
 	return 0;
 }
 
-int arn_sys_load(struct arn_heap *heap)
+static int load_once(struct arn_heap *heap, bool thread)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static __thread bool loading;
@@ -63,23 +72,29 @@ int arn_sys_load(struct arn_heap *heap)
 		return arn_error(EAGAIN, "heap: a signal handler on top of its first call, which loads programs");
 	loading = true;
 	pthread_mutex_lock(&lock);
-	err = load(heap);
+	err = load(heap, thread);
 	pthread_mutex_unlock(&lock);
 	loading = false;
 	return err;
 }
 
+int arn_sys_load(struct arn_heap *heap)
+{
+	return load_once(heap, false);
+}
+
 void arn_sys_close(struct arn_heap *heap)
 {
 	arn_sys_bpf__destroy(heap->sys);
-	heap->sys = NULL;
+	arn_sys_bpf__destroy(heap->sys_thread);
+	heap->sys = heap->sys_thread = NULL;
 	heap->thread_fd = -1;
 }
 
 long long arn_sys_call(struct arn_heap *heap, struct arn_call *call)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = call, .ctx_size_in = sizeof(*call));
-	int fd = arn_load_relaxed(&heap->thread_fd), err = fd < 0 ? arn_sys_load(heap) : 0;
+	int fd = arn_load_relaxed(&heap->thread_fd), err = fd < 0 ? load_once(heap, true) : 0;
 
 	if (err)
 		return err;
