@@ -260,24 +260,42 @@ int arn_shared_free(struct arn_heap *heap, __u64 ptr, __u64 at)
 	return 0;
 }
 
-/* A stretch of the loaded magazine: marked first, then taken, so that a kill in between takes none. */
-static size_t take_many(struct arn_heap *heap, struct arn_cache *c, __u32 cls, size_t want, void **out)
+/* The top of the magazine that was looked at; 0: somebody has written another since. */
+static __u32 loaded(struct arn_heap *heap, const struct arn_cache *c, __u32 slot, __u32 cls)
 {
-	__u32 top = c->top, off;
-	size_t n = 0;
+	__u32 top = arn_load_relaxed(&c->top);
+
+	return arn_top_mag(top) == arn_top_mag(arn_shadow_of(heap, slot, cls)->first) ? top : 0;
+}
+
+/* Of a granule that has memory, without a call if its chunk was looked at. */
+static arn_inline __u8 *state_known(struct arn_heap *heap, __u32 off)
+{
+	__u64 granule = arn_granule_of(off);
+
+	return arn_likely(arn_granule_known(heap, granule)) ? heap->state0 + granule : arn_state_at(heap, off);
+}
+
+/* A stretch of the loaded magazine: marked first, then taken, so that a kill in between takes none. */
+static size_t take_many(struct arn_heap *heap, struct arn_cache *c, __u32 slot, __u32 cls, size_t want, void **out)
+{
+	__u32 top = loaded(heap, c, slot, cls), have = arn_top_count(top), n = want < have ? (__u32)want : have, i, off;
+	const __u32 *entry = arn_ptr(heap->base, __u32, top);
 	__u8 *state;
 
-	for (; n < want && arn_top_has(top); n++, top -= 4) {
-		off = arn_load_relaxed(arn_ptr(heap->base, __u32, top));
-		state = arn_state_at(heap, off);
-		if (!state)
+	if (arn_unlikely(!n))
+		return 0;
+	for (i = 0; i < n; i++) {
+		off = arn_load_relaxed(entry - i);
+		state = state_known(heap, off);
+		if (arn_unlikely(!state))
 			break;
 		arn_store_relaxed(state, (__u8)(cls + 1));
-		out[n] = heap->base + off;
+		out[i] = heap->base + off;
 	}
 	arn_barrier_compiler();
-	arn_store_relaxed(&c->top, top);
-	return n;
+	arn_store_relaxed(&c->top, top - i * 4);
+	return i;
 }
 
 size_t arn_shared_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void **out)
@@ -296,7 +314,7 @@ size_t arn_shared_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void
 		c = cached(heap, slot, cls) ? claim(heap, slot, cls) : NULL;
 		if (c) {
 			if (arn_top_has(c->top) || load(heap, c, slot, cls))
-				got = take_many(heap, c, cls, n - done, out + done);
+				got = take_many(heap, c, slot, cls, n - done, out + done);
 			let_go(c);
 		}
 		if (!got) {
@@ -310,17 +328,27 @@ size_t arn_shared_malloc_bulk(struct arn_heap *heap, size_t size, size_t n, void
 	return done;
 }
 
-/* Frees a stretch: objects of one class, as many as the loaded magazine takes. */
-static size_t give_many(struct arn_heap *heap, struct arn_cache *c, __u32 cls, void **ptrs, size_t n)
+/*
+ * Frees a stretch: objects of one class, as many as the loaded magazine takes.  One after another, so that
+ * one that comes twice is seen.
+ */
+static size_t give_many(struct arn_heap *heap, struct arn_cache *c, __u32 slot, __u32 cls, void **ptrs, size_t n)
 {
+	__u32 top = loaded(heap, c, slot, cls), have = arn_top_count(top), cap = heap->k->cls[cls].cap, i;
+	__u64 granule;
 	__u8 *state;
-	size_t i;
 
-	for (i = 0; i < n && has_room(heap, c, cls); i++) {
-		state = arn_state_of(heap, (__u64)ptrs[i]);
-		if (!state || arn_load_relaxed(state) != cls + 1)
+	if (!top)
+		return 0;
+	for (i = 0; i < n && have + i < cap; i++, top += 4) {
+		granule = arn_granule_of((__u64)ptrs[i] - (__u64)heap->base);
+		if (arn_likely(arn_granule_known(heap, granule)))
+			state = heap->state0 + granule;
+		else
+			state = arn_state_of(heap, (__u64)ptrs[i]);
+		if (arn_unlikely(!state || arn_load_relaxed(state) != cls + 1))
 			break;
-		give(heap, c, c->top, (__u32)(__u64)ptrs[i], state);
+		give(heap, c, top, (__u32)(__u64)ptrs[i], state);
 	}
 	return i;
 }
@@ -343,7 +371,7 @@ long arn_shared_free_bulk(struct arn_heap *heap, void **ptrs, size_t n)
 		c = cached(heap, slot, cls) ? claim(heap, slot, cls) : NULL;
 		if (c) {
 			if (has_room(heap, c, cls) || unload(heap, c, slot, cls))
-				got = give_many(heap, c, cls, ptrs + at, n - at);
+				got = give_many(heap, c, slot, cls, ptrs + at, n - at);
 			let_go(c);
 		}
 		freed += got;
