@@ -20,6 +20,7 @@
 #include "malloc.skel.h"
 #include "percpu.skel.h"
 #include "pkobj.skel.h"
+#include "shared.skel.h"
 
 /* The last line that libbpf had to say: the cause in our messages. */
 static char said[200];
@@ -52,6 +53,7 @@ int bench_open(struct bench_obj *o, enum bench_obj_id id)
 		[BENCH_OBJ_KOBJ] = { "kobj", kobj_bpf__elf_bytes },
 		[BENCH_OBJ_PERCPU] = { "percpu", percpu_bpf__elf_bytes },
 		[BENCH_OBJ_PKOBJ] = { "pkobj", pkobj_bpf__elf_bytes },
+		[BENCH_OBJ_SHARED] = { "shared", shared_bpf__elf_bytes },
 	};
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = file[id].name);
 	size_t size;
@@ -86,7 +88,8 @@ int bench_only_size(struct bench_obj *o, unsigned int size, unsigned int slots)
 
 	snprintf(keep, sizeof(keep), "slots_%u", size);
 	snprintf(end, sizeof(end), "_%u", size);
-	bpf_object__for_each_map(map, o->obj) {
+	bpf_object__for_each_map(map, o->obj)
+	{
 		if (strncmp(bpf_map__name(map), "slots_", 6))
 			continue;
 		if (strcmp(bpf_map__name(map), keep))
@@ -94,7 +97,7 @@ int bench_only_size(struct bench_obj *o, unsigned int size, unsigned int slots)
 		else
 			err = err ? err : bpf_map__set_max_entries(map, slots);
 	}
-	bpf_object__for_each_program(prog, o->obj) {
+	bpf_object__for_each_program (prog, o->obj) {
 		at = strrchr(bpf_program__name(prog), '_');
 		if (!strncmp(bpf_program__name(prog), "bench_", 6))
 			continue;

@@ -18,7 +18,14 @@ struct bench_obj {
 	struct bpf_object *obj;
 };
 
-enum bench_obj_id { BENCH_OBJ_MALLOC, BENCH_OBJ_BASE, BENCH_OBJ_KOBJ, BENCH_OBJ_PERCPU, BENCH_OBJ_PKOBJ };
+enum bench_obj_id {
+	BENCH_OBJ_MALLOC,
+	BENCH_OBJ_BASE,
+	BENCH_OBJ_KOBJ,
+	BENCH_OBJ_PERCPU,
+	BENCH_OBJ_PKOBJ,
+	BENCH_OBJ_SHARED
+};
 
 int bench_open(struct bench_obj *o, enum bench_obj_id id);
 /* Between open and load: an arena of so many bytes of the object's own. */

@@ -232,7 +232,7 @@ static json_t *samples(const double *v, unsigned int repeats)
 	return a;
 }
 
-static json_t *stat_json(const double *v, unsigned int repeats)
+json_t *bench_stat_json(const double *v, unsigned int repeats)
 {
 	struct bench_stat s = bench_stat(v, repeats);
 
@@ -255,13 +255,14 @@ static const char *mode_json(const struct bench_impl *impl, const struct bench_o
 
 static json_t *row_json(const struct bench_row *r, const struct bench_options *o)
 {
-	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "impl",
-			      impl_json(r->impl), "mode", mode_json(r->impl, o), "producers", (int)r->cell.producers,
-			      "allocs", (int)r->cell.allocs, "size", (int)o->size, "bulk", r->impl->bulk, "alloc_ns",
-			      stat_json(r->alloc_ns, o->repeats), "free_ns", stat_json(r->free_ns, o->repeats),
-			      "loop_ns", ns(bench_stat(r->loop_ns, o->repeats).median), "loop_samples",
-			      samples(r->loop_ns, o->repeats), "net_pair_ns", ns(bench_net(r, o->repeats)), "fails",
-			      (json_int_t)r->fails);
+	json_t *j =
+		json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "impl", impl_json(r->impl),
+			  "mode", mode_json(r->impl, o), "producers", (int)r->cell.producers, "allocs",
+			  (int)r->cell.allocs, "size", (int)o->size, "bulk", r->impl->bulk, "alloc_ns",
+			  bench_stat_json(r->alloc_ns, o->repeats), "free_ns", bench_stat_json(r->free_ns, o->repeats),
+			  "loop_ns", ns(bench_stat(r->loop_ns, o->repeats).median), "loop_samples",
+			  samples(r->loop_ns, o->repeats), "net_pair_ns", ns(bench_net(r, o->repeats)), "fails",
+			  (json_int_t)r->fails);
 
 	if (r->swap_ns > 0)
 		json_object_set_new(j, "exchange_ns", ns(r->swap_ns));

@@ -81,6 +81,34 @@ short=(-w 0.001 -d 0.002)
 	[ "$(json 'rows.*.impl' | grep -c arenite)" = 4 ] || fail "not four rows of arenite"
 }
 
+@test "shared --json: both directions, each row's throughput" {
+	[ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
+	arn bench shared --json -s 64 -r 3 "${short[@]}"
+	exits 0
+	is schema 1
+	is bench shared
+	is options.repeats 3
+	local impl direction rows
+	rows=$(paste -d' ' <(json 'rows.*.impl') <(json 'rows.*.direction'))
+	for direction in bpf-to-user user-to-bpf; do
+		for impl in arenite arenite-single ring ring-in-order; do
+			[ "$(grep -cx "$impl $direction" <<<"$rows")" = 1 ] || fail "not one row of $impl, $direction"
+		done
+	done
+	[ "$(json 'rows.*.fails' | sort -u)" = 0 ] || fail "failures"
+	[ "$(json 'rows.*.mobjs_per_s.samples.*' | wc -l)" = 24 ] || fail "not three samples a row"
+	paste -d' ' <(json 'rows.*.mobjs_per_s.min') <(json 'rows.*.mobjs_per_s.median') <(json 'rows.*.mobjs_per_s.max') |
+		awk '!($1 <= $2 && $2 <= $3) || $3 <= 0 { exit 1 }' || fail "min, median and max are out of order"
+}
+
+@test "shared: what is no size, and what it does not take" {
+	arn bench shared -s 0
+	exits 2
+	err_has "not a number of bytes"
+	arn bench shared -p 2
+	exits 2
+}
+
 @test "results go to stdout, progress to stderr" {
 	arn bench malloc-free -p 1 -n 16 -r 2 "${short[@]}"
 	exits 0
