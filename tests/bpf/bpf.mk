@@ -6,7 +6,7 @@
 BT		:= $(B)/bpftest
 BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
 		   adopt globals interrupt parallel preempt checked features anycontext user percpu
-BT_TESTS	+= kill procs walk
+BT_TESTS	+= kill procs walk scribble
 BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
