@@ -86,6 +86,7 @@ help:
 	@echo 'make install      PREFIX=, DESTDIR='
 	@echo 'make fuzz         the fuzzers for FUZZ_SECONDS'
 	@echo 'make vmtest       the BPF tests on Linux 6.12, 6.16, 6.18 and 7.3, in QEMU; KERNEL=6.12 runs one'
+	@echo 'make torture      everybody at once, a thousand kills, every instruction and word: half an hour'
 	@echo 'make freshtest    make demo and make check on a bare Debian 12 and 13'
 	@echo 'make lint         clang-tidy, cppcheck, sparse (address spaces), shellcheck, clang-format; make format'
 	@echo 'make cross        everything built for arm64, the unit tests run there by qemu-user'
@@ -93,6 +94,7 @@ help:
 # Every part adds its test programs here; tests/tests.mk, last, runs them.
 CHECKS	   :=
 CHECK_DEPS :=
+TORTURE	   :=
 
 -include bench/bench.mk
 -include tool/tool.mk

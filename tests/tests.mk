@@ -12,6 +12,10 @@
 check: deps
 	@$(MAKE) --no-print-directory check-built
 
-.PHONY: check-built
+.PHONY: check-built torture
 check-built: all $(CHECK_DEPS)
 	@tests/run.sh $(CHECKS)
+
+# The tests that interrupt, kill and scribble, for longer: minutes instead of seconds.
+torture: all $(TORTURE)
+	@ARN_TORTURE=1 TEST_TIMEOUT=7200 tests/run.sh $(TORTURE)

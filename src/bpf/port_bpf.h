@@ -72,6 +72,23 @@ volatile __u32 arn__nought __weak;
 		arn__r;                                                                                                \
 	})
 
+#ifdef ARN_TEST_LINGER
+__weak int arn__linger(void)
+{
+	__u32 i, n = bpf_get_prandom_u32();
+
+	if (n & 63)
+		return 0;
+	n = n >> 8 & 2047;
+	for (i = arn_opaque(0u); i < n && arn_may_loop; i++)
+		asm volatile("");
+	return 0;
+}
+#define arn_linger() ((void)arn__linger())
+#else
+#define arn_linger() ((void)0)
+#endif
+
 /*
  * Claim by exchange, release by a plain store: whoever can see the word runs on the same CPU, in
  * program order.  A plain check and store would let two tasks in that preempt each other between

@@ -99,6 +99,7 @@ static arn_inline _Bool arn_depot_push(arn_base b, __u64 __arena *head, __u32 of
 		old = arn_load_relaxed(head);
 		arn_store_relaxed(&m->next, (__u32)(old & ARN_STACK_IDX_MASK));
 		new = ((old & ~ARN_STACK_IDX_MASK) + ARN_STACK_TAG_ONE) | (off >> ARN_MAG_SHIFT);
+		arn_linger();
 		if (arn_cas64_full(head, old, new) == old)
 			return 1;
 	}
@@ -119,6 +120,7 @@ static arn_inline __u32 arn_stack_pop(arn_base b, __u64 __arena *head, __u64 ste
 			return 0;
 		new = ((old & ~ARN_STACK_IDX_MASK) + step) |
 		      (arn_load_relaxed(&arn_mag(b, off)->next) & ARN_STACK_IDX_MASK);
+		arn_linger();
 		if (arn_cas64_full(head, old, new) == old)
 			return off;
 	}
@@ -278,6 +280,7 @@ static arn_inline __u32 arn_cache_pop(arn_base b, struct arn_root __arena *r, st
 		}
 	}
 	off = arn_load_relaxed(arn_ptr(b, __u32, top));
+	arn_linger();
 	arn_unclaim(c, top - 4);
 	return off;
 }
@@ -302,6 +305,7 @@ static arn_inline _Bool arn_cache_push(arn_base b, struct arn_root __arena *r, s
 	}
 	arn_store_relaxed(state, 0);
 	arn_store_relaxed(arn_ptr(b, __u32, top + 4), off);
+	arn_linger();
 	arn_unclaim(c, top + 4);
 	return 1;
 }

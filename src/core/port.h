@@ -24,6 +24,8 @@
  *                     plain stores, because signal handlers do.
  *   arn_pin_enter/leave   from enter to leave nothing runs here but interrupts, so that a holder of
  *                     the slab lock is not preempted.  Not for sleeping.
+ *   arn_linger()      nothing.  Built with ARN_TEST_LINGER: now and then a wait, where it may show what goes
+ *                     wrong between two accesses
  *   arn_relax(i)      the i-th turn of a spin loop
  *   ARN_SPIN_MAX      turns before a try-lock gives up
  *

@@ -76,6 +76,7 @@ static arn_inline void arn_slab_put(arn_base b, struct arn_root __arena *r, __u3
 		return;
 	}
 	arn_or64_full(&d->bits[(off >> 10) & 3], 1ULL << ((off >> ARN_GRANULE_SHIFT) & 63));
+	arn_linger();
 	if (arn_add32_full(&arn_desc(b, r, head)->nfree, 1) == 0)
 		arn_pend(b, r, head);
 }

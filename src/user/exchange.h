@@ -46,12 +46,14 @@ static inline bool arn_thread_push(arn_base b, struct arn_cache *c, __u64 *stack
 		old = arn_load_relaxed(stack);
 		arn_store_relaxed(&arn_mag(b, m)->next, (__u32)(old & ARN_STACK_IDX_MASK));
 		new = ((old & ~ARN_STACK_IDX_MASK) + ARN_STACK_TAG_ONE) | (m >> ARN_MAG_SHIFT);
+		arn_linger();
 		if (arn_cas64_full(stack, old, new) == old)
 			break;
 	}
 	if (i == ARN_DEPOT_TRIES)
 		arn_store_relaxed(&c->both, arn_both(top, prev));
 	arn_barrier_compiler();
+	arn_linger();
 	arn_store_relaxed(&c->intent, 0);
 	return i < ARN_DEPOT_TRIES;
 }
@@ -71,8 +73,10 @@ static inline bool arn_thread_pop(struct arn_heap *heap, struct arn_cache *c, __
 		new = ((old & ~ARN_STACK_IDX_MASK) + ARN_STACK_TAG_ONE) |
 		      (arn_load_relaxed(&arn_mag(b, m)->next) & ARN_STACK_IDX_MASK);
 		arn_store_relaxed(&c->intent, arn_intent(op, old, m));
+		arn_linger();
 		if (arn_cas64_full(stack, old, new) != old)
 			continue;
+		arn_linger();
 		arn_store_relaxed(&c->top, arn_top(m, op == ARN_INTENT_POP_EMPTY ? 0 : arn_mag_count(b, m)));
 		arn_barrier_compiler();
 		arn_store_relaxed(&c->intent, 0);

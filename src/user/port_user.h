@@ -16,6 +16,13 @@ typedef char *arn_base; /* address of offset 0, 4 GiB-aligned */
 #define arn_may_loop	 1
 #define arn_opaque(x)	 (x)
 
+#ifdef ARN_TEST_LINGER
+void arn_torture_linger(void); /* the test's */
+#define arn_linger() arn_torture_linger()
+#else
+#define arn_linger() ((void)0)
+#endif
+
 #define arn_load_relaxed(p)	__atomic_load_n(p, __ATOMIC_RELAXED)
 #define arn_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 

@@ -115,6 +115,7 @@ static __u32 take(struct arn_heap *heap, struct arn_cache *c, __u32 slot, __u32 
 static arn_inline void give(struct arn_heap *heap, struct arn_cache *c, __u32 top, __u32 off, __u8 *state)
 {
 	arn_store_relaxed(arn_ptr(heap->base, __u32, top + 4), off);
+	arn_linger();
 	arn_barrier_compiler();
 	arn_store_relaxed(&c->top, top + 4);
 	arn_barrier_compiler();
@@ -195,6 +196,7 @@ void *arn_shared_malloc(struct arn_heap *heap, size_t size, __u64 at)
 		goto rest;
 	}
 	arn_store_relaxed(heap->state0 + granule, (__u8)(cls + 1));
+	arn_linger();
 	arn_unclaim(c, top - 4);
 	return heap->base + off;
 rest:

@@ -39,7 +39,28 @@ $(BT)/noguard.skel.h: $(BT)/noguard.bpf.o
 	$(BPFTOOL) gen skeleton $< name churn_bpf > $@.tmp && mv $@.tmp $@
 $(BT)/preempt-noguard: tests/bpf/preempt.c tests/bpf/crowd.c $(BT)/noguard.skel.h $(BT)/rig.o $(B)/libarenite.a
 	$(CC) $(BT_CFLAGS) -DTEST_NO_GUARD -o $@ $(filter %.c %.o %.a,$^) -lcmocka -lm $(LIBS)
+# Torture: the library and the BPF programs wait at marked points (arn_linger).
+BT_SLOW_LIB	:= $(LIB_SRC:src/user/%.c=$(BT)/slow/%.o)
+CHECKS		+= $(BT)/torture
+CHECK_DEPS	+= $(BT)/torture
+TORTURE		+= $(BT)/torture $(BT)/kill $(BT)/scribble
+VM_TASKS	+= $(BT)/torture
+$(BT)/slow/sys.bpf.o: src/bpf/sys.bpf.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -DARN_TEST_LINGER -c $< -o $@
+$(BT)/slow/arenite_sys.skel.h: $(BT)/slow/sys.bpf.o
+	$(BPFTOOL) gen skeleton $< name arn_sys_bpf > $@.tmp && mv $@.tmp $@
+$(BT_SLOW_LIB): $(BT)/slow/%.o: src/user/%.c $(HEADERS) $(BT)/slow/arenite_sys.skel.h
+	@mkdir -p $(@D)
+	$(CC) -I$(BT)/slow $(ALL_CFLAGS) -DARN_TEST_LINGER -c $< -o $@
+$(BT)/churn_slow.bpf.o: tests/bpf/churn.bpf.c $(BT_HEADERS) $(PUBLIC)
+	@mkdir -p $(@D)
+	$(CLANG) $(BT_BPF_CFLAGS) -DARN_TEST_LINGER -c $< -o $@
+$(BT)/torture.o: $(BT)/churn_slow.skel.h
+$(BT)/torture: $(BT)/torture.o $(BT)/rig.o $(BT_SLOW_LIB)
+	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
+
 $(BT)/structops: | $(BT)/structops.bpf.o
 
-.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o \
+.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/torture.o \
 	$(BT)/headers-run.o

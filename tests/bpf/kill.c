@@ -10,7 +10,7 @@
  * One process is stepped through the call, which says where the n-th instruction is and how often it had come
  * by there; the others run up to it (a hardware breakpoint), because stepping each there takes minutes.
  * Of instructions that leave the heap as it was (every byte of its structures is compared), only the first is
- * killed at: the reaper could not tell the others from it.  With ARN_KILL_ALL set (make torture) all are.
+ * killed at: the reaper could not tell the others from it.  With ARN_TORTURE set (make torture) all are.
  *
  * The process shares this one's memory (CLONE_VM), which saves loading the BPF programs thousands of times;
  * it is a process of its own to the kernel, and to the heap.  Its thread-local storage is that of the thread
@@ -368,7 +368,7 @@ static void one_kill(const struct scene *scene, __u32 kill_at)
 
 static void every_instruction(const struct scene *scene)
 {
-	bool all = getenv("ARN_KILL_ALL");
+	bool all = getenv("ARN_TORTURE");
 	__u32 k, kills = 0;
 
 	t = rig_new(24 * MiB, scene->bare ? 0 : ANCHORS * MiB);
