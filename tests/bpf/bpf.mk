@@ -45,6 +45,7 @@ CHECKS		+= $(BT)/torture
 CHECK_DEPS	+= $(BT)/torture
 TORTURE		+= $(BT)/torture $(BT)/kill $(BT)/scribble
 VM_TASKS	+= $(BT)/torture
+VM_FILES	+= $(BT)/torture-plain
 $(BT)/slow/sys.bpf.o: src/bpf/sys.bpf.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -DARN_TEST_LINGER -c $< -o $@
@@ -57,10 +58,14 @@ $(BT)/churn_slow.bpf.o: tests/bpf/churn.bpf.c $(BT_HEADERS) $(PUBLIC)
 	@mkdir -p $(@D)
 	$(CLANG) $(BT_BPF_CFLAGS) -DARN_TEST_LINGER -c $< -o $@
 $(BT)/torture.o: $(BT)/churn_slow.skel.h
-$(BT)/torture: $(BT)/torture.o $(BT)/rig.o $(BT_SLOW_LIB)
+$(BT)/torture: $(BT)/torture.o $(BT)/rig.o $(BT_SLOW_LIB) | $(BT)/torture-plain
+	$(CC) -o $@ $(filter-out %-plain,$^) -lcmocka -lm $(LIBS)
+$(BT)/torture-plain.o: tests/bpf/torture.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)
+	$(CC) $(BT_CFLAGS) -DTORTURE_PLAIN -c $< -o $@
+$(BT)/torture-plain: $(BT)/torture-plain.o $(BT)/rig.o $(B)/libarenite.a
 	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
 
 $(BT)/structops: | $(BT)/structops.bpf.o
 
-.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/torture.o \
+.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/torture.o $(BT)/torture-plain.o \
 	$(BT)/headers-run.o

@@ -7,29 +7,42 @@
  * All of it is built with ARN_TEST_LINGER, which now and then waits at the marked points of the core (arn_linger):
  * with a cache claimed, between the read of a head and its swap, between an intent and its swap.
  *
+ * Linux 6.12 refuses some of the waits (calls of global functions with preemption off); there torture-plain runs,
+ * the same without any.
+ *
  * A bitmap sees an object handed out twice; at the end each live object must be in a box, and each box must
  * hold a live one.  Then processes are killed wherever they are, while BPF goes on.
  *
- * 30 seconds and 50 kills; 60 and 10 where TEST_SCALE is set (the guests of make vmtest), 300 and 1,000 with
+ * 30 seconds and 50 kills; 60 and none where TEST_SCALE is set (the guests of make vmtest), 300 and 1,000 with
  * ARN_TORTURE (make torture).  ARN_TORTURE_SECONDS and ARN_TORTURE_KILLS say otherwise.
  *
  * Cannot show: what preemption does to BPF programs, on kernels that do not preempt.
  */
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include "rig.h"
 #include "churn.h"
+#ifdef TORTURE_PLAIN
+#include "churn.skel.h"
+#define churn_slow_bpf		churn_bpf
+#define churn_slow_bpf__open	churn_bpf__open
+#define churn_slow_bpf__destroy churn_bpf__destroy
+#else
 #include "churn_slow.skel.h"
+#endif
 
 #define PROCESSES 2
 #define THREADS	  2 /* a process */
 #define TICK_NS	  100000
+#define PATIENCE  200u /* s */
 #define HANDS	  (2 * CHURN_BULK) /* objects that a thread has in its hands at most */
 
 static struct rig *t;
@@ -183,6 +196,7 @@ static pid_t start_process(bool handler)
 {
 	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
 	pthread_t th[THREADS];
+	cpu_set_t every;
 	pid_t pid;
 	int i, fd;
 
@@ -190,6 +204,11 @@ static pid_t start_process(bool handler)
 	pid = fork();
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&every);
+	for (i = 0; i < rig_cpus(); i++)
+		CPU_SET(i, &every);
+	sched_setaffinity(0, sizeof(every), &every);
 	fd = dup(arn_map_fd(t->heap));
 	arn_close(t->heap);
 	mine = arn_open_fd(fd, 0, NULL);
@@ -344,14 +363,27 @@ static void all_is_there(__u64 in_dead_hands)
 	rig_sound(t->heap);
 }
 
+/* Threads of a process just started have made some: loading its programs takes long where others want the CPU. */
+static void wait_for_threads(__u64 before)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1000 * PATIENCE && __atomic_load_n(&all->made, __ATOMIC_RELAXED) < before + 500; i++)
+		usleep(1000);
+	if (i == 1000 * PATIENCE)
+		fail_msg("a process has allocated nothing for %u s", PATIENCE);
+}
+
 static void everybody_at_once(void **state)
 {
 	pid_t pid[PROCESSES];
 	int i, status;
 
-	for (i = 0; i < PROCESSES; i++)
-		assert_true((pid[i] = start_process(true)) > 0);
 	start_bpf();
+	for (i = 0; i < PROCESSES; i++) {
+		assert_true((pid[i] = start_process(true)) > 0);
+		wait_for_threads(all->made);
+	}
 	sleep(seconds);
 	stop_bpf();
 	for (i = 0; i < PROCESSES; i++) {
@@ -364,7 +396,9 @@ static void everybody_at_once(void **state)
 		      seconds, prod[0].made + prod[1].made, all->made, churn->bss->ticks, all->ticks, all->delays,
 		      all->nulls);
 	assert_true(all->made > 1000);
+#ifndef TORTURE_PLAIN
 	assert_true(all->delays > 0);
+#endif
 	assert_true(churn->bss->ticks > 100);
 	assert_int_equal(rig_stats(t->heap).slots_claimed, 0);
 	all_is_there(0);
@@ -374,19 +408,19 @@ static void everybody_at_once(void **state)
 static void killed_at_any_time(void **state)
 {
 	__u64 before, reaped = 0, seed = (__u64)time(NULL) | 1;
-	unsigned int k, i;
+	unsigned int k;
 	long long got;
 	int status;
 	pid_t pid;
 
+	if (!kills)
+		skip();
 	start_bpf();
 	for (k = 0; k < kills; k++) {
 		before = all->made;
 		pid = start_process(next(&seed) % 2);
 		assert_true(pid > 0);
-		for (i = 0; i < 60000 && all->made < before + 500; i++)
-			usleep(1000);
-		assert_true(i < 60000);
+		wait_for_threads(before);
 		usleep((useconds_t)(next(&seed) % 3000));
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -438,8 +472,15 @@ int main(void)
 	};
 
 	rig_start();
+#ifndef TORTURE_PLAIN
+	if (arn_has("calls-preempt-off") == 0) {
+		puts("note: no waits at marked points on this kernel");
+		execl(TEST_DIR "/torture-plain", "torture-plain", NULL);
+		return 1;
+	}
+#endif
 	seconds = number("ARN_TORTURE_SECONDS", getenv("ARN_TORTURE") ? 300 : getenv("TEST_SCALE") ? 60 : 30);
-	kills = number("ARN_TORTURE_KILLS", getenv("ARN_TORTURE") ? 1000 : getenv("TEST_SCALE") ? 10 : 50);
+	kills = number("ARN_TORTURE_KILLS", getenv("ARN_TORTURE") ? 1000 : getenv("TEST_SCALE") ? 0 : 50);
 	all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return all == MAP_FAILED || cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
