@@ -32,7 +32,9 @@
 
 #include "slab.h"
 
-#define ARN_DEPOT_TRIES	 64u /* every lost turn is somebody else's progress */
+#ifndef ARN_DEPOT_TRIES /* a test has it vary */
+#define ARN_DEPOT_TRIES 64u /* every lost turn is somebody else's progress */
+#endif
 #define ARN_DEPOT_INSIST 65536u /* where there is no slot to park in */
 
 static arn_inline struct arn_slot __arena *arn_slot(arn_base b, __u32 slot)

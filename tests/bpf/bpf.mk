@@ -6,8 +6,8 @@
 BT		:= $(B)/bpftest
 BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
 		   adopt globals interrupt parallel preempt checked features anycontext user percpu
-BT_TESTS	+= kill procs walk scribble
-BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu
+BT_TESTS	+= kill procs walk scribble nmi nmi_mutant
+BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu nmi nmi_mutant
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
 		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
@@ -43,7 +43,7 @@ $(BT)/preempt-noguard: tests/bpf/preempt.c tests/bpf/crowd.c $(BT)/noguard.skel.
 BT_SLOW_LIB	:= $(LIB_SRC:src/user/%.c=$(BT)/slow/%.o)
 CHECKS		+= $(BT)/torture
 CHECK_DEPS	+= $(BT)/torture
-TORTURE		+= $(BT)/torture $(BT)/kill $(BT)/scribble
+TORTURE		+= $(BT)/torture $(BT)/kill $(BT)/scribble $(BT)/nmi $(BT)/interrupt
 VM_TASKS	+= $(BT)/torture
 VM_FILES	+= $(BT)/torture-plain
 $(BT)/slow/sys.bpf.o: src/bpf/sys.bpf.c $(HEADERS)
@@ -65,6 +65,7 @@ $(BT)/torture-plain.o: tests/bpf/torture.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.ske
 $(BT)/torture-plain: $(BT)/torture-plain.o $(BT)/rig.o $(B)/libarenite.a
 	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
 
+$(BT)/nmi $(BT)/nmi_mutant: $(BT)/sites.o
 $(BT)/structops: | $(BT)/structops.bpf.o
 
 .SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/torture.o $(BT)/torture-plain.o \

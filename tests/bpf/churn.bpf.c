@@ -3,9 +3,7 @@
  * churn.bpf.c - objects made here and freed there: whoever gets one puts it in a box at random and
  * frees what was in it.
  *
- * Each object is marked in a bitmap (atomically, in a map of its own) while somebody holds it, so one
- * that is handed out twice is seen at once; its ends carry its address, so one that overlaps another
- * is seen when it is freed.
+ * Each object is marked while somebody holds it (hold.bpf.h).
  *
  * A run ends after RUN_NS whatever happens: on a heap that a bug has broken each call may take as long
  * as the kernel's patience.  Counters start from arn_opaque(0): from a constant the verifier would
@@ -15,26 +13,16 @@
 #include <linux/bpf_perf_event.h>
 #include <arenite/arenite.bpf.h>
 #include "churn.h"
+#include "hold.bpf.h"
+#include "kern.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-__u64 bits[CHURN_WORDS];
 __u64 box[CHURN_BOXES];
-struct churn_wrong wrong;
 __u64 ticks;
 __u32 tick_sizes, tick_boxes = CHURN_BOXES; /* of churn_tick */
 
-#define RUN_NS	 200000000ULL
-#define KEY	 0x9e3779b97f4a7c15ULL
-#define word(at) (*(volatile __u64 __arena *)(__u64)(at))
-
-static __u64 next(__u64 *seed)
-{
-	*seed ^= *seed >> 12;
-	*seed ^= *seed << 25;
-	*seed ^= *seed >> 27;
-	return *seed * 0x2545f4914f6cdd1dULL >> 16;
-}
+#define RUN_NS 200000000ULL
 
 static __u64 size_of(__u32 sizes, __u64 *seed)
 {
@@ -56,29 +44,6 @@ static __u64 size_of(__u32 sizes, __u64 *seed)
 		octave = (r >> 10) % 14;
 	}
 	return (16ULL << octave) + (r >> 20) % (16ULL << octave);
-}
-
-static void hold(__u64 p, __u64 size)
-{
-	__u64 bit = 1ULL << ((p >> 4) & 63);
-
-	if (__sync_fetch_and_or(&bits[(__u32)p >> 10 & (CHURN_WORDS - 1)], bit) & bit)
-		__sync_fetch_and_add(&wrong.twice, 1);
-	size &= ~7ULL;
-	word(p) = p ^ KEY;
-	word(p + 8) = size;
-	if (size > 16)
-		word(p + size - 8) = p + KEY;
-}
-
-static void let_go(__u64 p)
-{
-	__u64 bit = 1ULL << ((p >> 4) & 63), size = word(p + 8);
-
-	if (word(p) != (p ^ KEY) || size > CHURN_ARENA || (size > 16 && word(p + size - 8) != p + KEY))
-		__sync_fetch_and_add(&wrong.torn, 1);
-	if (!(__sync_fetch_and_and(&bits[(__u32)p >> 10 & (CHURN_WORDS - 1)], ~bit) & bit))
-		__sync_fetch_and_add(&wrong.lost_mark, 1);
 }
 
 /* What a run of turns carries along. */
@@ -109,28 +74,32 @@ static void turn(struct turns *t)
 			return;
 		old = __sync_val_compare_and_swap(at, 0, p) ? p : 0;
 	}
-	if (!old)
-		return;
-	let_go(old);
-	if (arn_free((void __arena *)old))
-		__sync_fetch_and_add(&wrong.refused, 1);
-	t->freed++;
+	give_back(old);
+	t->freed += old != 0;
 }
+
+/* How deep things are nested on a CPU: churn_run, on top of it churn_middle, on top of that churn_nmi. */
+#define CPUS 64
+__u8 below[CPUS], middle[CPUS];
+__u64 middles, nmis, deep; /* churn_middle on top of churn_run; churn_nmi; of those on top of both */
+__u64 top_nulls;
 
 SEC("syscall")
 int churn_run(struct churn *a)
 {
 	struct turns t = { a->seed, arn_opaque(0ull), arn_opaque(0ull), arn_opaque(0ull), a->sizes, a->role, a->boxes };
 	__u64 until = bpf_ktime_get_ns() + RUN_NS;
-	__u32 rounds = a->rounds;
+	__u32 rounds = a->rounds, cpu = bpf_get_smp_processor_id() & (CPUS - 1);
 	int i;
 
 	asm volatile("" : : "r"(&arn_arena));
+	*(volatile __u8 *)&below[cpu] = 1;
 	bpf_for(i, 0, 1 << 20) {
 		if ((__u32)i >= rounds || bpf_ktime_get_ns() > until)
 			break;
 		turn(&t);
 	}
+	*(volatile __u8 *)&below[cpu] = 0;
 	a->seed = t.seed;
 	a->made += t.made;
 	a->freed += t.freed;
@@ -138,9 +107,7 @@ int churn_run(struct churn *a)
 	return 0;
 }
 
-/* On top of whatever runs on this CPU. */
-SEC("perf_event")
-int churn_tick(struct bpf_perf_event_data *ctx)
+static void few_turns(int n)
 {
 	struct turns t = { ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) | 1,
 			   arn_opaque(0ull),
@@ -151,10 +118,49 @@ int churn_tick(struct bpf_perf_event_data *ctx)
 			   tick_boxes };
 	int i;
 
-	asm volatile("" : : "r"(&arn_arena));
-	__sync_fetch_and_add(&ticks, 1);
-	bpf_for(i, 0, 4)
+	bpf_for(i, 0, n)
 		turn(&t);
+	if (t.nulls)
+		__sync_fetch_and_add(&top_nulls, t.nulls);
+}
+
+/* On top of whatever runs on this CPU. */
+SEC("perf_event")
+int churn_tick(struct bpf_perf_event_data *ctx)
+{
+	arn_name_arena();
+	__sync_fetch_and_add(&ticks, 1);
+	few_turns(4);
+	return 0;
+}
+
+/* In the timer's interrupt, before what it is for. */
+SEC("tp_btf/hrtimer_expire_entry")
+int churn_middle(void *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id() & (CPUS - 1);
+
+	arn_name_arena();
+	if (!below[cpu])
+		return 0;
+	__sync_fetch_and_add(&middles, 1);
+	*(volatile __u8 *)&middle[cpu] = 1;
+	few_turns(40);
+	*(volatile __u8 *)&middle[cpu] = 0;
+	return 0;
+}
+
+/* Where a watched word is written. */
+SEC("perf_event")
+int churn_nmi(struct bpf_perf_event_data *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id() & (CPUS - 1);
+
+	arn_name_arena();
+	__sync_fetch_and_add(&nmis, 1);
+	if (middle[cpu])
+		__sync_fetch_and_add(&deep, 1);
+	few_turns(2);
 	return 0;
 }
 

@@ -3,8 +3,9 @@
 #ifndef TEST_CHURN_H
 #define TEST_CHURN_H
 
-#define CHURN_ARENA (64u << 20)
-#define CHURN_WORDS (CHURN_ARENA / 16 / 64) /* a bit a granule */
+#include "hold.h"
+
+#define CHURN_ARENA HOLD_ARENA
 #define CHURN_BOXES 4096
 #define CHURN_BULK  64
 
@@ -27,15 +28,6 @@ struct churn {
 	__u32 boxes; /* how many are used, a power of two */
 	__u64 vec; /* bulk: room for 2 * CHURN_BULK pointers in the arena */
 	__u64 made, freed, nulls; /* out, added to */
-};
-
-/* What must stay 0. */
-struct churn_wrong {
-	__u64 twice; /* an object handed out that somebody holds */
-	__u64 lost_mark; /* an object to be freed that nobody holds */
-	__u64 torn; /* an object whose contents somebody else changed */
-	__u64 refused; /* a free that was refused */
-	__u64 bulk_short; /* a bulk free that freed fewer */
 };
 
 #endif

@@ -14,6 +14,8 @@ int crowd_setup(__u32 flags)
 	churn = churn_bpf__open();
 	assert_non_null(churn);
 	bpf_program__set_autoload(churn->progs.churn_tick, false);
+	bpf_program__set_autoload(churn->progs.churn_nmi, false);
+	bpf_program__set_autoload(churn->progs.churn_middle, false);
 	assert_int_equal(rig_load(t->heap, churn->skeleton), 0);
 	return 0;
 }
@@ -87,7 +89,7 @@ __u64 crowd_boxed(void)
 
 static void nothing_wrong(void)
 {
-	struct churn_wrong *w = &churn->bss->wrong;
+	struct hold_wrong *w = &churn->bss->wrong;
 
 	if (w->twice)
 		fail_msg("%llu objects handed out while somebody held them", w->twice);
@@ -121,7 +123,7 @@ void crowd_sound(const struct worker *w, int n)
 		churn->bss->box[k] = 0;
 		assert_int_equal(bpf_free(t, (void *)p), 0);
 	}
-	for (k = 0; k < (int)CHURN_WORDS; k++)
+	for (k = 0; k < (int)HOLD_WORDS; k++)
 		assert_int_equal(churn->bss->bits[k], 0);
 	assert_int_equal(rig_live(t->heap), 0);
 	rig_sound(t->heap);

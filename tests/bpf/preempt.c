@@ -71,7 +71,7 @@ static int setup(void **state)
 static void without_the_guard_it_is_noticed(void **state)
 {
 	static struct worker w[PER_CPU * MAX_CPUS];
-	struct churn_wrong *wrong = &churn->bss->wrong;
+	struct hold_wrong *wrong = &churn->bss->wrong;
 	__u64 preempted = 0;
 	int i;
 

@@ -53,7 +53,7 @@ static unsigned int seconds, kills;
 static struct shared {
 	bool stop;
 	__u64 made, nulls, ticks, delays;
-	struct churn_wrong wrong;
+	struct hold_wrong wrong;
 } *all;
 
 #define add(what, n) __atomic_fetch_add(&(what), n, __ATOMIC_RELAXED)
@@ -103,7 +103,7 @@ static void hold(__u64 p, __u64 size)
 {
 	__u64 bit = 1ULL << ((p >> 4) & 63);
 
-	if (__atomic_fetch_or(&churn->bss->bits[(__u32)p >> 10 & (CHURN_WORDS - 1)], bit, __ATOMIC_SEQ_CST) & bit)
+	if (__atomic_fetch_or(&churn->bss->bits[(__u32)p >> 10 & (HOLD_WORDS - 1)], bit, __ATOMIC_SEQ_CST) & bit)
 		add(all->wrong.twice, 1);
 	size &= ~7ULL;
 	word(p) = p ^ KEY;
@@ -118,7 +118,7 @@ static void let_go(__u64 p)
 
 	if (word(p) != (p ^ KEY) || size > CHURN_ARENA || (size > 16 && word(p + size - 8) != p + KEY))
 		add(all->wrong.torn, 1);
-	if (!(__atomic_fetch_and(&churn->bss->bits[(__u32)p >> 10 & (CHURN_WORDS - 1)], ~bit, __ATOMIC_SEQ_CST) & bit))
+	if (!(__atomic_fetch_and(&churn->bss->bits[(__u32)p >> 10 & (HOLD_WORDS - 1)], ~bit, __ATOMIC_SEQ_CST) & bit))
 		add(all->wrong.lost_mark, 1);
 }
 
@@ -307,7 +307,7 @@ static void stop_bpf(void)
 
 /* ---- Afterwards ---- */
 
-static void nothing_wrong(const struct churn_wrong *w)
+static void nothing_wrong(const struct hold_wrong *w)
 {
 	if (w->twice || w->lost_mark || w->torn || w->refused || w->bulk_short)
 		fail_msg("%llu handed out twice, %llu freed that nobody held, %llu overwritten, %llu frees refused, "
@@ -317,12 +317,12 @@ static void nothing_wrong(const struct churn_wrong *w)
 
 static bool marked(__u64 p)
 {
-	return churn->bss->bits[(__u32)p >> 10 & (CHURN_WORDS - 1)] >> (p >> 4 & 63) & 1;
+	return churn->bss->bits[(__u32)p >> 10 & (HOLD_WORDS - 1)] >> (p >> 4 & 63) & 1;
 }
 
 static void unmark(__u64 p)
 {
-	churn->bss->bits[(__u32)p >> 10 & (CHURN_WORDS - 1)] &= ~(1ULL << (p >> 4 & 63));
+	churn->bss->bits[(__u32)p >> 10 & (HOLD_WORDS - 1)] &= ~(1ULL << (p >> 4 & 63));
 }
 
 static int free_it(const struct arn_object *o, void *arg)
@@ -356,7 +356,7 @@ static void all_is_there(__u64 in_dead_hands)
 	assert_int_equal(rig_live(t->heap), live - boxed);
 	assert_int_equal(arn_live(t->heap, free_it, NULL), live - boxed);
 	if (!in_dead_hands)
-		for (k = 0; k < CHURN_WORDS; k++)
+		for (k = 0; k < HOLD_WORDS; k++)
 			assert_int_equal(churn->bss->bits[k], 0);
 	memset(churn->bss->bits, 0, sizeof(churn->bss->bits));
 	assert_int_equal(rig_live(t->heap), 0);
