@@ -2,7 +2,7 @@
 #
 # model.mk - models for spin: build/model/X runs every variant of X.pml.
 
-MODELS		:= ring exchange
+MODELS		:= ring exchange claim depot
 
 $(MODELS:%=$(B)/model/%): $(B)/model/%: tests/model/%.pml tests/model/check.sh tests/model/model.mk
 	@mkdir -p $(@D)
