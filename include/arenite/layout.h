@@ -99,7 +99,8 @@ enum arn_chunk_state {
 	ARN_CHUNK_NONE = 0, /* no kernel pages */
 	ARN_CHUNK_BUSY = 1, /* somebody maps or unmaps it */
 	ARN_CHUNK_MAPPED = 2, /* its pages are in the page allocator's hands */
-	ARN_CHUNK_TAKEN = 3, /* the range is somebody else's (arena globals), or refused repeatedly */
+	ARN_CHUNK_TAKEN = 3, /* the range is somebody else's (arena globals) */
+	ARN_CHUNK_REFUSED = 4, /* the kernel refused it, but granted its successor */
 };
 
 /* What a heap page is.  Interior pages of free and large runs are ARN_PG_NONE. */

@@ -29,12 +29,12 @@ static arn_inline void arn_port_unmap(arn_base b, __u32 off, __u32 bytes)
 #include "../core/chunk.h"
 
 /* One chunk, by a function of its own: loops around it are cheap to verify. */
-__weak int arn__chunk_add(__u32 chunk)
+__weak int arn__chunk_add(__u32 chunk, __u32 from)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
 
 	arn_name_arena();
-	return arn_chunk_add(ARN_HERE, r, chunk);
+	return arn_chunk_add(ARN_HERE, r, chunk, from);
 }
 
 __weak int arn__chunk_drop(void)
@@ -54,7 +54,7 @@ static arn_inline int arn_grow_one(struct arn_root __arena *r)
 
 	arn_grow_start(r, &g);
 	for (i = arn_opaque(0u); i < ARN_GROW_TURNS && arn_may_loop; i++) {
-		err = g.chunk < arn_end_chunk(r) ? arn__chunk_add(g.chunk) : -ARN_EEXIST;
+		err = g.chunk < arn_end_chunk(r) ? arn__chunk_add(g.chunk, g.from) : -ARN_EEXIST;
 		if (!err) {
 			arn_grow_done(ARN_HERE, r, &g);
 			return 0;

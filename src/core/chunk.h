@@ -8,8 +8,8 @@
  *
  * A directory entry belongs to whoever changed it to BUSY; nothing is locked across a port call.
  * The kernel's page call says NULL for a range that is taken as for memory that is short: a chunk
- * that is refused while its successor is granted is TAKEN for good (an object's arena globals lie
- * there), otherwise it is memory, and the caller hears so.
+ * that is refused while its successor is granted is REFUSED and passed over (somebody's pages lie
+ * there) until nothing else is left, otherwise it is memory, and the caller hears so.
  */
 #ifndef ARN_CHUNK_H
 #define ARN_CHUNK_H
@@ -18,7 +18,7 @@
 #include "heap.h"
 
 #define ARN_MAP_TRIES  3u
-#define ARN_GROW_TURNS (ARN_MAX_CHUNKS * 4) /* of a whole search */
+#define ARN_GROW_TURNS (ARN_MAX_CHUNKS * 8) /* of a whole search */
 #define ARN_GROW_CHUNK 0xffffu /* root.grow_chunk: a chunk, and above it how often one was given back */
 
 /* Kernel pages for a chunk and what describes it.  0, or -ENOMEM with nothing mapped. */
@@ -82,18 +82,19 @@ static arn_inline void arn_grow_from(struct arn_root __arena *r, __u32 chunk)
 	}
 }
 
-/* Makes a chunk part of the heap.  0; -EEXIST: it is not free to take; -ENOMEM. */
-static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u32 chunk)
+/* Makes a chunk in state from part of the heap.  0; -EEXIST: it is in another one; -ENOMEM. */
+static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u32 chunk, __u32 from)
 {
 	__u32 pg = chunk << (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT);
 
-	if (arn_load_relaxed(arn_dir(b, chunk)) != ARN_CHUNK_NONE ||
-	    arn_cas32_full(arn_dir(b, chunk), ARN_CHUNK_NONE, ARN_CHUNK_BUSY) != ARN_CHUNK_NONE)
+	if (arn_load_relaxed(arn_dir(b, chunk)) != from ||
+	    arn_cas32_full(arn_dir(b, chunk), from, ARN_CHUNK_BUSY) != from)
 		return -ARN_EEXIST;
 	if (arn_chunk_map(b, r, chunk)) {
 		arn_inc64_relaxed(&r->fail[ARN_FAIL_MAP]);
-		arn_xchg32_full(arn_dir(b, chunk), ARN_CHUNK_NONE);
-		arn_grow_from(r, chunk);
+		arn_xchg32_full(arn_dir(b, chunk), from);
+		if (from == ARN_CHUNK_NONE)
+			arn_grow_from(r, chunk);
 		return -ARN_ENOMEM;
 	}
 	/* Published before its pages are handed out: who frees one asks the directory. */
@@ -104,9 +105,10 @@ static arn_inline int arn_chunk_add(arn_base b, struct arn_root __arena *r, __u3
 	return 0;
 }
 
-/* A search for chunks to add, lowest first. */
+/* A search for chunks to add, lowest first; then once more among those refused before. */
 struct arn_grow {
 	__u32 start; /* root.grow_chunk as it was found */
+	__u32 from; /* state of what is looked for */
 	__u32 chunk; /* the next to try */
 	__u32 refused; /* one that the kernel refused, 0: none */
 	__u32 tries;
@@ -119,15 +121,17 @@ static arn_inline void arn_grow_start(struct arn_root __arena *r, struct arn_gro
 	if (g->chunk < arn_first_chunk(r))
 		g->chunk = arn_first_chunk(r);
 	g->refused = g->tries = arn_opaque(0u);
+	g->from = arn_opaque((__u32)ARN_CHUNK_NONE);
 }
 
-/* g->chunk was added: one refused before it is somebody else's; the next search starts behind. */
+/* g->chunk was added: one refused before it is passed over; the next search starts behind. */
 static arn_inline void arn_grow_done(arn_base b, struct arn_root __arena *r, struct arn_grow *g)
 {
 	if (g->refused)
-		arn_cas32_full(arn_dir(b, g->refused), ARN_CHUNK_NONE, ARN_CHUNK_TAKEN);
+		arn_cas32_full(arn_dir(b, g->refused), ARN_CHUNK_NONE, ARN_CHUNK_REFUSED);
 	/* Unless one was given back meanwhile. */
-	arn_cas32_full(&r->grow_chunk, g->start, (g->start & ~ARN_GROW_CHUNK) | (g->chunk + 1));
+	if (g->from == ARN_CHUNK_NONE)
+		arn_cas32_full(&r->grow_chunk, g->start, (g->start & ~ARN_GROW_CHUNK) | (g->chunk + 1));
 }
 
 /*
@@ -136,19 +140,25 @@ static arn_inline void arn_grow_done(arn_base b, struct arn_root __arena *r, str
  */
 static arn_inline int arn_grow_next(arn_base b, struct arn_root __arena *r, struct arn_grow *g, int err)
 {
-	if (err == -ARN_ENOMEM && ++g->tries >= ARN_MAP_TRIES) {
-		if (g->refused)
-			return err;
-		g->refused = g->chunk++;
-		g->tries = arn_opaque(0u);
-	}
-	if (err == -ARN_EEXIST) {
+	g->tries = arn_opaque(g->tries + 1);
+	if (err == -ARN_EEXIST || g->tries >= ARN_MAP_TRIES) {
+		if (err == -ARN_ENOMEM && g->from == ARN_CHUNK_NONE) {
+			if (g->refused)
+				return err;
+			g->refused = g->chunk;
+		}
 		g->chunk++;
 		g->tries = arn_opaque(0u);
 	}
 	if (g->chunk < arn_end_chunk(r))
 		return 0;
-	return g->refused ? -ARN_ENOMEM : -ARN_E2BIG;
+	if (g->refused)
+		return -ARN_ENOMEM;
+	if (g->from != ARN_CHUNK_NONE)
+		return -ARN_E2BIG;
+	g->from = arn_opaque((__u32)ARN_CHUNK_REFUSED);
+	g->chunk = arn_first_chunk(r);
+	return 0;
 }
 
 /* Gives one chunk without a used page back to the kernel.  Pages given back, 0: there is none. */

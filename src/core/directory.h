@@ -5,11 +5,17 @@
 #ifndef ARN_DIRECTORY_H
 #define ARN_DIRECTORY_H
 
-#include "pages.h"
+#include "port.h"
 
 static arn_inline __u32 __arena *arn_dir(arn_base b, __u32 chunk)
 {
 	return arn_ptr(b, __u32, ARN_DIR_OFF + (chunk & (ARN_MAX_CHUNKS - 1)) * 4);
+}
+
+/* Has the chunk of a page kernel pages?  In BPF a look at a descriptor that has none is a fault. */
+static arn_inline _Bool arn_page_mapped(arn_base b, __u32 pg)
+{
+	return arn_load_relaxed(arn_dir(b, pg >> (ARN_CHUNK_SHIFT - ARN_PAGE_SHIFT))) == ARN_CHUNK_MAPPED;
 }
 
 static arn_inline __u32 arn_first_chunk(struct arn_root __arena *r)

@@ -19,7 +19,7 @@
 #ifndef ARN_PAGES_H
 #define ARN_PAGES_H
 
-#include "port.h"
+#include "directory.h"
 
 #define ARN_SCAN_NEAR 8u /* entries of the request's own bin that are tried first */
 #define ARN_SCAN_ALL  65536u /* bound of the last resort, which looks at every run */
@@ -165,7 +165,7 @@ static arn_inline int arn_run_free(arn_base b, struct arn_root __arena *r, __u32
 
 	if (!n || !arn_page_valid(r, pg) || !arn_page_valid(r, pg + n - 1))
 		return -ARN_EINVAL;
-	if (arn_page_valid(r, pg - 1)) {
+	if (arn_page_valid(r, pg - 1) && arn_page_mapped(b, pg - 1)) {
 		d = arn_desc(b, r, pg - 1);
 		if (arn_load_relaxed(&d->kind) == ARN_PG_FREE && arn_page_valid(r, d->head)) {
 			__u32 head = d->head;
@@ -175,7 +175,7 @@ static arn_inline int arn_run_free(arn_base b, struct arn_root __arena *r, __u32
 			pg = head;
 		}
 	}
-	if (arn_page_valid(r, pg + n)) {
+	if (arn_page_valid(r, pg + n) && arn_page_mapped(b, pg + n)) {
 		d = arn_desc(b, r, pg + n);
 		if (arn_load_relaxed(&d->kind) == ARN_PG_FREE) {
 			__u32 more = d->npages;

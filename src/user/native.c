@@ -31,7 +31,7 @@ int arn_native_grow(struct arn_heap *heap)
 
 	arn_grow_start(r, &g);
 	for (i = 0; i < ARN_GROW_TURNS; i++) {
-		err = g.chunk < arn_end_chunk(r) ? arn_chunk_add(heap->base, r, g.chunk) : -EEXIST;
+		err = g.chunk < arn_end_chunk(r) ? arn_chunk_add(heap->base, r, g.chunk, g.from) : -EEXIST;
 		if (!err) {
 			arn_grow_done(heap->base, r, &g);
 			return 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "internal.h"
 #include "snapshot.h"
+#include "../core/pages.h"
 #include "../core/root.h"
 
 #define SPAN ((4ULL << 30) + (1u << 20))

@@ -328,7 +328,7 @@ static void the_end_of_4_gib(void **state)
 	struct core *end = core_new(4096 * MIB);
 	__u32 last = arn_end_chunk(end->r) - 1;
 
-	assert_int_equal(arn_chunk_add(end->b, end->r, last), 0);
+	assert_int_equal(arn_chunk_add(end->b, end->r, last, ARN_CHUNK_NONE), 0);
 	settle(end);
 	sound(&end->heap);
 	*arn_state(end->b, end->r, (last << ARN_CHUNK_SHIFT) + 4096) = 1;

@@ -28,7 +28,7 @@ static int grow(struct core *c)
 
 	arn_grow_start(c->r, &g);
 	for (i = 0; i < (int)ARN_GROW_TURNS; i++) {
-		err = g.chunk < arn_end_chunk(c->r) ? arn_chunk_add(c->b, c->r, g.chunk) : -ARN_EEXIST;
+		err = g.chunk < arn_end_chunk(c->r) ? arn_chunk_add(c->b, c->r, g.chunk, g.from) : -ARN_EEXIST;
 		if (!err) {
 			arn_grow_done(c->b, c->r, &g);
 			return 0;
@@ -62,7 +62,7 @@ static void a_chunk_is_added(void **state)
 	__u64 meta = stats(&c->heap).meta_bytes;
 	struct arn_stats s;
 
-	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), 0);
 	s = stats(&c->heap);
 	assert_int_equal(s.pages_mapped, 256);
 	assert_int_equal(s.pages_pending, 256);
@@ -81,9 +81,9 @@ static void others_chunks_are_not_touched(void **state)
 	struct core *c = chunks(32);
 	__u32 st;
 
-	for (st = ARN_CHUNK_BUSY; st <= ARN_CHUNK_TAKEN; st++) {
+	for (st = ARN_CHUNK_BUSY; st <= ARN_CHUNK_REFUSED; st++) {
 		*arn_dir(c->b, first_chunk) = st;
-		assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), -ARN_EEXIST);
+		assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), -ARN_EEXIST);
 		assert_int_equal(dir(c, 0), st);
 	}
 	assert_int_equal(port.calls, 0);
@@ -106,7 +106,7 @@ static void a_refused_call_loses_nothing(void **state)
 	port.refuse = refuse_calls;
 	for (refuse_from = 0; refuse_from < 3; refuse_from++) {
 		port.calls = 0;
-		assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), -ARN_ENOMEM);
+		assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), -ARN_ENOMEM);
 		assert_int_equal(dir(c, 0), ARN_CHUNK_NONE);
 		assert_int_equal(port_pages(), 0);
 		assert_int_equal(c->r->fail[ARN_FAIL_MAP], refuse_from + 1);
@@ -116,7 +116,7 @@ static void a_refused_call_loses_nothing(void **state)
 	}
 	port.calls = 0;
 	refuse_from = 3;
-	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), 0);
 	settle(c);
 	assert_int_equal(c->r->pages_free, 256);
 	core_end(c);
@@ -129,7 +129,7 @@ static bool refuse_chunk(__u32 off, __u32 bytes, __u32 call)
 	return off >> ARN_CHUNK_SHIFT == first_chunk + taken_chunk;
 }
 
-/* A chunk that stays refused while the next one is granted is somebody else's for good. */
+/* A chunk that stays refused while the next one is granted is not asked for while there are others. */
 static void a_taken_range_is_passed_over(void **state)
 {
 	struct core *c = chunks(32);
@@ -141,7 +141,7 @@ static void a_taken_range_is_passed_over(void **state)
 	assert_int_equal(grow(c), 0);
 	settle(c);
 	assert_int_equal(dir(c, 0), ARN_CHUNK_MAPPED);
-	assert_int_equal(dir(c, 1), ARN_CHUNK_TAKEN);
+	assert_int_equal(dir(c, 1), ARN_CHUNK_REFUSED);
 	assert_int_equal(dir(c, 2), ARN_CHUNK_MAPPED);
 	assert_int_equal(c->r->pages_free, 512);
 	sound(&c->heap);
@@ -152,8 +152,61 @@ static void a_taken_range_is_passed_over(void **state)
 	/* nor given back */
 	while (shrink(c))
 		;
-	assert_int_equal(dir(c, 1), ARN_CHUNK_TAKEN);
+	assert_int_equal(dir(c, 1), ARN_CHUNK_REFUSED);
 	assert_int_equal(port_pages(), 0);
+	core_end(c);
+}
+
+/* ... and asked for again when there are none: it may have been memory after all. */
+static void a_refused_range_is_tried_at_the_end(void **state)
+{
+	struct core *c = chunks(24);
+	__u32 n = 0, chunks_all = arn_end_chunk(c->r) - first_chunk;
+
+	taken_chunk = 1;
+	port.refuse = refuse_chunk;
+	while (!grow(c))
+		n++;
+	assert_int_equal(n, chunks_all - 1);
+	assert_int_equal(grow(c), -ARN_E2BIG);
+	assert_int_equal(dir(c, 1), ARN_CHUNK_REFUSED);
+	port.refuse = NULL;
+	assert_int_equal(grow(c), 0);
+	assert_int_equal(dir(c, 1), ARN_CHUNK_MAPPED);
+	assert_int_equal(grow(c), -ARN_E2BIG);
+	settle(c);
+	assert_int_equal(c->r->pages_free, c->r->npages);
+	core_end(c);
+}
+
+/* Refusals at random: in the end the whole arena is there, and all of it goes back. */
+static bool refuse_often(__u32 off, __u32 bytes, __u32 call)
+{
+	return call * 2654435761u >> 30;
+}
+
+static void random_refusals_lose_nothing(void **state)
+{
+	struct core *c = chunks(64);
+	__u64 meta = stats(&c->heap).meta_bytes;
+	__u32 turn, i, chunks_all = arn_end_chunk(c->r) - first_chunk;
+
+	for (turn = 0; turn < 3; turn++) {
+		port.refuse = refuse_often;
+		for (i = 0; i < 20; i++)
+			while (!grow(c))
+				;
+		port.refuse = NULL;
+		while (!grow(c))
+			;
+		settle(c);
+		sound(&c->heap);
+		assert_int_equal(c->r->pages_free, c->r->npages);
+		for (i = 0; i < chunks_all; i++)
+			assert_int_equal(shrink(c), ARN_CHUNK_PAGES);
+		assert_int_equal(port_pages(), 0);
+		assert_int_equal(stats(&c->heap).meta_bytes, meta);
+	}
 	core_end(c);
 }
 
@@ -350,10 +403,10 @@ static void large_kernel_pages_short_of_memory(void **state)
 	shared = c;
 	first_chunk = arn_first_chunk(c->r);
 	port.refuse = refuse_descriptors;
-	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), -ARN_ENOMEM);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), -ARN_ENOMEM);
 	assert_int_equal(port_pages(), 0);
 	port.refuse = NULL;
-	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first_chunk, ARN_CHUNK_NONE), 0);
 	settle(c);
 	core_end(c);
 }
@@ -392,7 +445,8 @@ static void two_grow_at_once(void **state)
 }
 
 unit_main(t(a_chunk_is_added), t(others_chunks_are_not_touched), t(a_refused_call_loses_nothing),
-	  t(a_taken_range_is_passed_over), t(a_taken_tail_ends_the_heap), t(short_memory_marks_nothing),
-	  t(a_passing_refusal_is_tried_again), t(a_full_arena_says_so), t(growing_and_giving_back_balance),
-	  t(a_chunk_in_use_stays), t(a_hole_made_meanwhile_is_found), t(large_kernel_pages_share_descriptors),
+	  t(a_taken_range_is_passed_over), t(a_refused_range_is_tried_at_the_end), t(random_refusals_lose_nothing),
+	  t(a_taken_tail_ends_the_heap), t(short_memory_marks_nothing), t(a_passing_refusal_is_tried_again),
+	  t(a_full_arena_says_so), t(growing_and_giving_back_balance), t(a_chunk_in_use_stays),
+	  t(a_hole_made_meanwhile_is_found), t(large_kernel_pages_share_descriptors),
 	  t(large_native_pages_share_descriptors), t(large_kernel_pages_short_of_memory), t(two_grow_at_once))

@@ -115,7 +115,7 @@ static inline void core_grow(struct core *c, __u32 n)
 	__u32 chunk;
 
 	for (chunk = arn_first_chunk(c->r); n && chunk < arn_end_chunk(c->r); chunk++)
-		n -= !arn_chunk_add(c->b, c->r, chunk);
+		n -= !arn_chunk_add(c->b, c->r, chunk, ARN_CHUNK_NONE);
 	assert_int_equal(n, 0);
 	settle(c);
 }

@@ -132,12 +132,12 @@ static void runs_coalesce_across_chunks(void **state)
 	struct core *c = core_new(40 * MIB);
 	__u32 first = arn_first_chunk(c->r), pg;
 
-	assert_int_equal(arn_chunk_add(c->b, c->r, first + 2), 0);
-	assert_int_equal(arn_chunk_add(c->b, c->r, first), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first + 2, ARN_CHUNK_NONE), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first, ARN_CHUNK_NONE), 0);
 	settle(c);
 	assert_int_equal(runs(c), 2);
 	assert_int_equal(take(c, 300, 1), 0);
-	assert_int_equal(arn_chunk_add(c->b, c->r, first + 1), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, first + 1, ARN_CHUNK_NONE), 0);
 	settle(c);
 	assert_int_equal(runs(c), 1);
 	pg = take(c, 700, 1);

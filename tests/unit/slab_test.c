@@ -215,7 +215,7 @@ static void a_slab_at_the_end_of_4_gib(void **state)
 	struct core *c = core_new(4096 * MIB);
 	__u32 cls = ARN_PLAIN_CLASSES - 1, n = 0, large, got[8];
 
-	assert_int_equal(arn_chunk_add(c->b, c->r, arn_end_chunk(c->r) - 1), 0);
+	assert_int_equal(arn_chunk_add(c->b, c->r, arn_end_chunk(c->r) - 1, ARN_CHUNK_NONE), 0);
 	settle(c);
 	large = arn_large_alloc(c->b, c->r, 0, 256 - c->r->cls[cls].npages, 1);
 	assert_int_equal(slab(c, cls) + c->r->cls[cls].npages, 1u << 20);
