@@ -46,6 +46,23 @@ static void fail_table(const struct arn_stats *st)
 		out_line("last refused pointer: 0x%llx\n", (unsigned long long)st->bad_ptr);
 }
 
+static void growth_table(const struct arn_stats *st)
+{
+	struct out_table *t = out_table("growth and the keeper");
+
+	out_col(t, "counter", false);
+	out_col(t, "value", true);
+	out_col(t, "what it counts", false);
+#define X(suffix, name, text)                                                                                          \
+	out_row(t);                                                                                                    \
+	out_cell(t, #name);                                                                                            \
+	out_cell(t, "%llu", (unsigned long long)st->count[ARN_COUNT_##suffix]);                                        \
+	out_cell(t, "%s", text);
+	ARN_GROWTH_STATS(X)
+#undef X
+	out_table_end(t);
+}
+
 static void class_table(const struct arn_stats *st, const char *title, int from, int to)
 {
 	struct out_table *t = out_table(title);
@@ -73,7 +90,8 @@ static void class_table(const struct arn_stats *st, const char *title, int from,
 
 static json_t *document(const char *pin, const struct arn_stats *st)
 {
-	json_t *heap = json_object(), *fail = json_object(), *classes = json_array(), *percpu = json_array(), *one;
+	json_t *heap = json_object(), *fail = json_object(), *growth = json_object();
+	json_t *classes = json_array(), *percpu = json_array(), *one;
 	int i;
 
 #define X(name, unit, text) json_object_set_new(heap, #name, json_integer((json_int_t)st->name));
@@ -82,6 +100,10 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 #define X(suffix, name, text) json_object_set_new(fail, #name, json_integer((json_int_t)st->fail[ARN_FAIL_##suffix]));
 	ARN_FAIL_STATS(X)
 #undef X
+#define X(suffix, name, text)                                                                                          \
+	json_object_set_new(growth, #name, json_integer((json_int_t)st->count[ARN_COUNT_##suffix]));
+	ARN_GROWTH_STATS(X)
+#undef X
 	for (i = 0; i < ARN_CLASSES; i++) {
 		one = json_object();
 #define X(name, unit, text) json_object_set_new(one, #name, json_integer((json_int_t)st->cls[i].name));
@@ -89,9 +111,9 @@ static json_t *document(const char *pin, const struct arn_stats *st)
 #undef X
 		json_array_append_new(i < ARN_PLAIN_CLASSES ? classes : percpu, one);
 	}
-	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap,
-			 "failures", fail, "bad_ptr", (json_int_t)st->bad_ptr, "classes", classes, "percpu_classes",
-			 percpu);
+	return json_pack("{s:i, s:s, s:o, s:o, s:I, s:o, s:o, s:o}", "schema", OUT_SCHEMA, "pin", pin, "heap", heap,
+			 "failures", fail, "bad_ptr", (json_int_t)st->bad_ptr, "growth", growth, "classes", classes,
+			 "percpu_classes", percpu);
 }
 
 int tool_stats(int argc, char **argv)
@@ -118,6 +140,7 @@ int tool_stats(int argc, char **argv)
 		return out_error(out_status(err), "%s", arn_last_error());
 	heap_table(&st);
 	fail_table(&st);
+	growth_table(&st);
 	class_table(&st, "size classes that have slabs or magazines", 0, ARN_PLAIN_CLASSES);
 	class_table(&st, "size classes of per-CPU objects (sizes are a copy's)", ARN_PLAIN_CLASSES, ARN_CLASSES);
 	return out_json(document(pin, &st)) ? 1 : 0;

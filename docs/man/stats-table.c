@@ -2,7 +2,7 @@
 /*
  * stats-table.c - fills a manual page's tables from the lists in stats.h and feature.h.
  *
- * stdin to stdout; a line "@HEAP@", "@CLASS@", "@FAIL@" or "@FEATURES@" becomes that list, one paragraph an entry.
+ * stdin to stdout; a line "@HEAP@", "@CLASS@", "@FAIL@", "@GROWTH@" or "@FEATURES@" becomes that list, one paragraph an entry.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +55,8 @@ int main(void)
 		} else if (!strcmp(line, "@FAIL@\n")) {
 #define X(suffix, name, text) counter(#name, "", text);
 			ARN_FAIL_STATS(X)
+		} else if (!strcmp(line, "@GROWTH@\n")) {
+			ARN_GROWTH_STATS(X)
 #undef X
 		} else if (!strcmp(line, "@FEATURES@\n")) {
 #define X(name, kind, what, older, since, needed, without) feature(name, kind, what, older, since, needed, without);

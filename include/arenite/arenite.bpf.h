@@ -342,6 +342,21 @@ int arn_percpu_prepare(__u64 size, __u32 n);
 
 #ifndef ARN_LINKED
 #include "../../src/bpf/api_bpf.h"
+
+/*
+ * For tracing programs on heaps with a low mark, where nobody keeps the heap (or as well): if less than
+ * the low mark is free, the current task maps more on its way back to user space.  To be called by the
+ * program itself, not by a global function of yours (the verifier refuses that); costs a load and a
+ * comparison when there is nothing to do.  0: nothing to do, or it will be done.  -EOPNOTSUPP: current
+ * is a kernel thread, the kernel is older than 6.18, or the object did not come by arn_attach.
+ */
+static inline __attribute__((always_inline)) int arn_grow_later(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	return arn_below_low(r) ? arn_schedule_growth(r) : 0;
+}
 #endif
 
 #endif

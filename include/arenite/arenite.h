@@ -50,6 +50,8 @@ struct arn_options {
 	__u32 percpu_max; /* largest per-CPU object, 512 to 4096; 0: 512.  Raised: coarser classes above 128 */
 	__u32 percpu_cpus; /* copies of a per-CPU object; 0: possible CPUs (a shared heap has no fewer) */
 	__u64 percpu_budget; /* what all slots may keep of one class of per-CPU objects; 0: 16 MiB */
+	__u64 low_watermark; /* shared heaps: bytes, see Watermarks below; 0: none */
+	__u64 high_watermark;
 };
 
 /* ---- What this machine has ---- */
@@ -89,7 +91,8 @@ ARN_API int arn_has(const char *name);
 
 /*
  * A new heap.  opts may be NULL.  Shared heaps need CAP_BPF and CAP_PERFMON (EPERM) and a kernel
- * with arenas (ENOTSUP).  Nothing is mapped for objects yet: arn_reserve grows it.
+ * with arenas (ENOTSUP).  Mapped for objects is what the low watermark asks for, without one nothing:
+ * arn_reserve grows it.
  */
 ARN_API struct arn_heap *arn_create(const struct arn_options *opts);
 
@@ -125,8 +128,20 @@ ARN_API void arn_close(struct arn_heap *heap);
 ARN_API int arn_reserve(struct arn_heap *heap, __u64 bytes);
 
 /* Gives back what it can: caches (of this thread; shared: of every CPU; native: of no thread), depot,
- * empty slabs, then whole chunks to the kernel.  Returns the bytes unmapped, or -errno. */
+ * empty slabs, then whole chunks to the kernel, as long as the low watermark stays free.  Returns the
+ * bytes unmapped, or -errno. */
 ARN_API long long arn_trim(struct arn_heap *heap);
+
+/*
+ * ---- Watermarks (shared heaps) ----
+ *
+ * Programs that may not sleep cannot map memory.  An allocation that leaves less than the low
+ * watermark in free page runs has somebody map more, up to a quarter and a chunk above it: a work
+ * queue (objects attached by arn_attach to a heap with a low watermark, of networking, cgroup, socket
+ * and syscall programs only, while this process has the heap open), and for tracing programs that call
+ * it the task they interrupted (arn_grow_later in arenite.bpf.h).  What is allocated before
+ * that has happened comes out of the low watermark: set it to the largest burst.
+ */
 
 /* size is sizeof(*st) of the caller.  On an error *st is all 0. */
 ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size);

@@ -26,10 +26,13 @@
 	X("pages-any-context", "verifier", "bpf_arena_alloc_pages where nobody may sleep", "", "7.0", 0,               \
 	  "programs that may not sleep get no pages: reserve ahead; ARN_PAGES_ANY_CONTEXT is refused")                 \
 	X("wq-callback", "kfunc", "bpf_wq_set_callback", "bpf_wq_set_callback_impl", "6.10", 0,                        \
-	  "no workqueue callback that may reserve")                                                                    \
+	  "no growth by work queues: start a keeper; no workqueue callback that may reserve")                          \
 	X("task-work", "kfunc", "bpf_task_work_schedule_resume", "bpf_task_work_schedule_resume_impl", "6.18", 0,      \
-	  "no task-work callback that may reserve")                                                                    \
-	X("ringbuf", "helper", "BPF_FUNC_ringbuf_output", "", "5.8", 0, "a program cannot wake user space to reserve") \
+	  "arn_grow_later does nothing: start a keeper; no task-work callback that may reserve")                       \
+	X("ringbuf", "helper", "BPF_FUNC_ringbuf_output", "", "5.8", 0,                                                \
+	  "a keeper is not woken, but looks 20 times a second")                                                        \
+	X("irq-save", "kfunc", "bpf_local_irq_save", "", "6.14", 0,                                                    \
+	  "who interrupts the merging of new memory gets what is cached, else NULL")                                   \
 	X("stream-print", "kfunc", "bpf_stream_vprintk", "bpf_stream_vprintk_impl", "6.17", 0,                         \
 	  "programs print to the trace pipe only")                                                                     \
 	X("sched-ext", "struct_ops", "sched_ext_ops", "", "6.12", 0, "no sched_ext schedulers")

@@ -23,7 +23,8 @@
  *   root bins, partial, chunk cursor   L        page descriptor     L, but bits, nfree: A
  *   root depot heads, pending, fails   A        directory           A
  *   root emergency reserves  taken: A, put: L   magazine            whoever holds it
- *   slot caches                        G
+ *   root keeper's lease                L        slot caches         G
+ *   root marks, asked_at, doorbell     A
  */
 #ifndef ARENITE_LAYOUT_H
 #define ARENITE_LAYOUT_H
@@ -282,6 +283,21 @@ enum arn_fail {
 	ARN_FAIL_COUNT
 };
 
+/* What growth and the keeper did.  Described in stats.h, in this order. */
+enum arn_count {
+	ARN_COUNT_ASKED,
+	ARN_COUNT_QUEUED,
+	ARN_COUNT_RUNG,
+	ARN_COUNT_DEFERRED,
+	ARN_COUNT_GROWN,
+	ARN_COUNT_GROW_FAILED,
+	ARN_COUNT_TRIMMED,
+	ARN_COUNT_DRAINED,
+	ARN_COUNT_REAPED,
+	ARN_COUNT_KEPT,
+	ARN_COUNT_COUNT
+};
+
 struct arn_root {
 	/* line 0: what the fast paths read */
 	__u64 magic;
@@ -301,10 +317,10 @@ struct arn_root {
 	/* line 1: geometry of the mapping */
 	__u32 sys_page_shift; /* the kernel's page size */
 	__u32 meta_pages; /* kernel pages mapped before the first chunk */
-	__u32 doorbell_id; /* map id of the doorbell.  Reserved. */
+	__u32 doorbell_id; /* map id of the ring buffer on which the keeper sleeps, 0: none yet */
 	__u32 globals_bytes; /* of the one object that brought arena globals, 0: none yet */
-	__u64 keeper; /* lease: owner.  Reserved. */
-	__u64 keeper_until; /* lease: monotonic ns.  Reserved. */
+	__u64 keeper; /* lease: its holder, tgid << 32 | tid in the init namespace; 0: nobody */
+	__u64 keeper_until; /* lease: its end, monotonic ns */
 	__u64 epoch; /* reserved for grace periods */
 	__u64 rcu_seq; /* reserved for grace periods */
 	__u32 percpu_cpus; /* copies of a per-CPU object */
@@ -318,22 +334,28 @@ struct arn_root {
 	__u64 bin_map[2]; /* which bins have a run */
 	__u64 pages_free; /* heap pages in free runs */
 	__u64 pages_mapped; /* heap pages mapped */
-	__u64 reserved2[3];
+	__u32 low_pages; /* marks for pages_free: below it growth is asked for, 0: never */
+	__u32 high_pages; /* above it a keeper gives back, 0: never */
+	__u64 asked_at; /* monotonic ns: growth was asked for, and nobody has looked since; 0: not asked */
+	__u64 reserved2;
 
 	/* line 3 */
 	__u64 pending; /* pages that want the lock holder's attention: page index of the first */
 	__u64 emergency_low; /* a bit a class: somebody took from its emergency reserve */
 	__u64 reserved3[6];
 
-	/* line 4 to 6: counters that are not on a common path */
+	/* line 4 to 8: counters that are not on a common path */
 	__u64 fail[24];
-	/* line 7 */
+	__u64 count[16];
+	/* line 9 */
 	__u64 bad_ptr; /* the last refused pointer */
 	__u64 meta_mapped; /* kernel pages of state bytes and descriptors, less desc_mapped */
 	__u64 mark; /* who opens the heap writes here in BPF what it looks for in its mapping */
 	__u32 unmaps; /* counts before a chunk is unmapped: what a process knows to be mapped is then old */
-	__u32 reserved5;
-	__u64 reserved4[4];
+	__u32 unheard; /* somebody rings a doorbell other than doorbell_id */
+	__u64 keeper_start; /* lease: as a slot's owner_start and owner_exec */
+	__u64 keeper_exec;
+	__u64 reserved4[2];
 
 	__u8 class_small[72]; /* class of ceil(size / 16), size <= 1024 */
 	__u8 class_mid[128]; /* class of (size - 1) / 256, size <= 32768 */
@@ -359,6 +381,7 @@ _Static_assert(sizeof(struct arn_ring) == 3UL * ARN_RING_ALIGN, "slots begin on 
 _Static_assert(sizeof(struct arn_root) <= ARN_DIR_OFF - ARN_ROOT_OFF, "the directory follows");
 _Static_assert(ARN_CLASSES <= 64, "root.emergency_low");
 _Static_assert(ARN_FAIL_COUNT <= 24, "root.fail");
+_Static_assert(ARN_COUNT_COUNT <= 16, "root.count");
 #endif
 
 #endif

@@ -30,7 +30,10 @@
 	X(slots_claimed, "slots", "slots that a user thread owns")                                                     \
 	X(percpu_cpus, "CPUs", "copies of a per-CPU object")                                                           \
 	X(percpu_max, "B", "largest per-CPU object")                                                                   \
-	X(percpu_bytes, "B", "memory of per-CPU slabs a CPU")
+	X(percpu_bytes, "B", "memory of per-CPU slabs a CPU")                                                          \
+	X(low_watermark, "B", "below this much in free runs growth is asked for; 0: never")                            \
+	X(high_watermark, "B", "above this much a keeper gives memory back; 0: never")                                 \
+	X(keeper, "pid", "process (init namespace) that holds the keeper's lease; 0: none does")
 
 /* X(name, unit, what it counts), per class */
 #define ARN_CLASS_STATS(X)                                                                                             \
@@ -68,6 +71,20 @@
 	X(NESTED, nested,                                                                                                    \
 	  "allocations refused on top of the lock's holder: nothing cached, and the emergency reserve empty")
 
+/* X(enum arn_count suffix, name, what it counts) */
+#define ARN_GROWTH_STATS(X)                                                                                            \
+	X(ASKED, asked, "times an allocation found free pages below the low mark and asked for growth")                \
+	X(QUEUED, queued, "of those, a work queue was started")                                                        \
+	X(RUNG, rung, "of those, a keeper's doorbell was rung")                                                        \
+	X(DEFERRED, deferred, "times a task was given growth to do on its way to user space")                          \
+	X(GROWN, grown, "chunks (1 MiB) mapped because of the low mark")                                               \
+	X(GROW_FAILED, grow_failed,                                                                                    \
+	  "times growth did not reach the low mark: no pages from the kernel, or the arena is full")                   \
+	X(TRIMMED, trimmed, "chunks (1 MiB) that keepers gave back because of the high mark")                          \
+	X(DRAINED, drained, "times keepers emptied the caches for that")                                               \
+	X(REAPED, reaped, "slots of killed processes that keepers gave back")                                          \
+	X(KEPT, kept, "times keepers woke up")
+
 struct arn_class_stats {
 #define X(name, unit, text) __u64 name;
 	ARN_CLASS_STATS(X)
@@ -81,6 +98,7 @@ struct arn_stats {
 	__u64 fail[ARN_FAIL_COUNT];
 	__u64 bad_ptr; /* the last pointer that was refused, or found damaged in a checked heap */
 	struct arn_class_stats cls[ARN_CLASSES];
+	__u64 count[ARN_COUNT_COUNT];
 };
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "../core/port.h"
 #include "../core/checked.h"
+#include "ask_bpf.h"
 
 __u64 arn_calls_without_heap __weak;
 
@@ -405,13 +406,15 @@ __weak __u64 arn__alloc_rest(__u64 size, __u64 align)
 	}
 	if (off <= ARN_BUSY_HERE)
 		off = arn_slow_alloc(r, cls, off == ARN_BUSY_HERE, pages, arn_large_align(size, align));
-	if (!off)
-		return 0;
-	if (arn_is_checked(r) && !arn_class_percpu(cls))
+	if (off && arn_is_checked(r) && !arn_class_percpu(cls))
 		arn__dress(cls, off, size);
-	if (cls < ARN_CLASSES)
+	if (off && cls < ARN_CLASSES)
 		*arn_state(ARN_HERE, r, off) = arn_state_for(r, cls);
-	return r->base | off;
+	size = off ? r->base | off : 0;
+	/* Here, where nothing else is kept over the call. */
+	if (arn_unlikely(arn_below_low(r)))
+		arn__ask();
+	return size;
 }
 
 #include "any_bpf.h"
@@ -571,6 +574,9 @@ __weak __u64 arn__copy(__u64 to, __u64 from, __u64 bytes)
 #include "bulk_bpf.h"
 #include "grow_bpf.h"
 #include "ring_bpf.h"
+#ifndef ARN_GROWS_ITSELF
+#include "later_bpf.h"
+#endif
 #include "percpu_bpf.h"
 
 #endif

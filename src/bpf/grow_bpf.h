@@ -15,6 +15,10 @@ static arn_inline int arn_port_map(arn_base b, __u32 off, __u32 bytes)
 	struct arn_root __arena *r = arn_root(b);
 	__u64 at = r->base | off;
 
+#ifdef ARN_TEST_MAP_FAILS /* for the test that has the kernel refuse pages at random */
+	if (ARN_TEST_MAP_FAILS)
+		return -ARN_ENOMEM;
+#endif
 	return bpf_arena_alloc_pages(&ARN_MAP, arn_page_addr(at), bytes >> r->sys_page_shift, -1, 0) ? 0 : -ARN_ENOMEM;
 }
 
@@ -27,6 +31,34 @@ static arn_inline void arn_port_unmap(arn_base b, __u32 off, __u32 bytes)
 }
 
 #include "../core/chunk.h"
+#include "ask_bpf.h"
+
+extern void bpf_local_irq_save___arn(unsigned long *flags) __weak __ksym;
+extern void bpf_local_irq_restore___arn(unsigned long *flags) __weak __ksym;
+
+/*
+ * What has been mapped joins the free runs.  Interrupts wait (from 6.14 on): the programs that growth is
+ * for run in them, and on top of the lock's holder they would get next to nothing.
+ */
+__weak int arn__settle_quietly(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	unsigned long flags;
+
+	arn_name_arena();
+	if (bpf_ksym_exists(bpf_local_irq_save___arn))
+		bpf_local_irq_save___arn(&flags);
+	arn_settle_pending(ARN_HERE, r, bpf_get_smp_processor_id());
+	if (bpf_ksym_exists(bpf_local_irq_save___arn))
+		bpf_local_irq_restore___arn(&flags);
+	return 0;
+}
+
+static arn_inline void arn_growth_failed(struct arn_root __arena *r)
+{
+	arn_count(r, ARN_COUNT_GROW_FAILED);
+	arn_ask_later(r, bpf_ktime_get_ns());
+}
 
 /* One chunk, by a function of its own: loops around it are cheap to verify. */
 __weak int arn__chunk_add(__u32 chunk, __u32 from)
@@ -85,7 +117,7 @@ __weak int arn_reserve(__u64 bytes)
 	if (want > r->npages)
 		return -ARN_E2BIG;
 	bpf_for(i, 0, ARN_GROW_TURNS) {
-		arn__settle();
+		arn__settle_quietly();
 		if (arn_load_relaxed(&r->pages_free) >= want)
 			return 0;
 		err = arn__grow();
@@ -95,23 +127,62 @@ __weak int arn_reserve(__u64 bytes)
 	return -ARN_EAGAIN;
 }
 
-__weak int arn_trim(void)
+/* What somebody asked for below the low mark.  0, or why the mark was not reached. */
+__weak int arn__grow_asked(void)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
-	int i, n, pages = 0;
+	int i, err = 0;
 
 	arn_name_arena();
 	if (!arn_has_heap(r))
 		return -ARN_ENOENT;
-	arn_reclaim(r);
-	arn_reclaim_emergency();
+	arn_ask_heard(r);
+	if (!arn_below_low(r))
+		return 0;
+	bpf_for(i, 0, ARN_GROW_TURNS) {
+		arn__settle_quietly();
+		if (arn_load_relaxed(&r->pages_free) >= arn_growth_goal(r))
+			return 0;
+		err = arn__grow();
+		if (err)
+			break;
+		arn_count(r, ARN_COUNT_GROWN);
+	}
+	if (!arn_below_low(r))
+		return 0;
+	arn_growth_failed(r);
+	return err;
+}
+
+/* Gives back at most most chunks while keep pages stay free.  Returns pages given back. */
+__weak int arn__shrink(__u32 keep, __u32 most)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u32 pages = arn_opaque(0u);
+	int i, n;
+
+	arn_name_arena();
 	bpf_for(i, 0, ARN_MAX_CHUNKS) {
+		if ((__u32)i >= most || arn_load_relaxed(&r->pages_free) < (__u64)keep + ARN_CHUNK_PAGES)
+			break;
 		n = arn__chunk_drop();
 		if (!n)
 			break;
 		pages += n;
 	}
 	return pages;
+}
+
+__weak int arn_trim(void)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (!arn_has_heap(r))
+		return -ARN_ENOENT;
+	arn_reclaim(r);
+	arn_reclaim_emergency();
+	return arn__shrink(arn_load_relaxed(&r->low_pages), ARN_MAX_CHUNKS);
 }
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys.bpf.c - what user space has the kernel do: map the root, grow, trim, drain a CPU's slot, and what its
- * threads may not do themselves (thread_bpf.h).
+ * sys.bpf.c - what user space has the kernel do: map the root, grow, trim, drain a CPU's slot, what its
+ * threads may not do themselves (thread_bpf.h), and what growth needs that nobody asks user space for.
  *
  * Embedded in libarenite and loaded against any arena on first need.
  */
+#define bpf_task_work bpf_task_work_of_the_header /* which has it or not, by its version */
 #include <linux/bpf.h>
+#undef bpf_task_work
+#define ARN_GROWS_ITSELF
 #include "arenite.bpf.h"
 #include "thread_bpf.h"
 
@@ -52,9 +55,23 @@ int arn_sys_reserve(struct arn_sys_args *args)
 }
 
 SEC("syscall")
-int arn_sys_trim(struct arn_sys_args *args)
+int arn_sys_grow(struct arn_sys_args *args)
 {
-	args->ret = arn_trim();
+	args->ret = arn__grow_asked();
+	return 0;
+}
+
+SEC("syscall")
+int arn_sys_trim(struct arn_sys_trim_args *args)
+{
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+
+	arn_name_arena();
+	if (args->reclaim)
+		arn_reclaim(r);
+	if (args->emergency)
+		arn_reclaim_emergency();
+	args->ret = arn__shrink(args->keep, args->chunks);
 	return 0;
 }
 
@@ -112,10 +129,11 @@ int arn_sys_thread(struct arn_call *c)
 {
 	__u32 slot = c->slot, cls = c->cls, tag;
 	__u64 a = c->a, b = c->b;
+	struct arn_root __arena *r = arn_root(ARN_HERE);
 	__s64 ret = -ARN_EINVAL;
 
 	arn_name_arena();
-	if (arn_root(ARN_HERE)->magic != ARN_MAGIC)
+	if (r->magic != ARN_MAGIC)
 		goto out;
 	switch (c->op) {
 	case ARN_OP_CLAIM:
@@ -159,8 +177,74 @@ int arn_sys_thread(struct arn_call *c)
 		ret = arn_percpu_prepare(a, b);
 		break;
 	}
-	arn_restock(arn_root(ARN_HERE));
+	arn_restock(r);
+	/* Here one may sleep, and need ask nobody; but not again at once what the kernel just refused. */
+	if (arn_unlikely(arn_below_low(r)) && (__s64)(bpf_ktime_get_ns() - arn_load_relaxed(&r->asked_at)) >= 0)
+		arn__grow_asked();
 out:
 	c->ret = ret;
+	return 0;
+}
+
+/*
+ * Growth for others' programs (ask_bpf.h, later_bpf.h): maps to stand in for their arn_growth.  The
+ * work queue lives as long as a process holds its map.
+ */
+struct arn_queue {
+	struct bpf_wq wq;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, int);
+	__type(value, struct arn_queue);
+} arn_queues SEC(".maps");
+
+struct bpf_task_work {
+	__u64 opaque;
+} __attribute__((aligned(8)));
+
+struct arn_task {
+	struct bpf_task_work work;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ARN_TASK_ITEMS); /* times the possible CPUs */
+	__type(key, int);
+	__type(value, struct arn_task);
+} arn_tasks SEC(".maps");
+
+typedef int arn_wq_fn(void *map, int *key, void *value);
+
+extern int bpf_wq_init___arn(struct bpf_wq___arn *wq, void *map, unsigned int flags) __weak __ksym;
+extern int bpf_wq_set_callback_impl___arn(struct bpf_wq___arn *wq, arn_wq_fn *fn, unsigned int flags,
+					  void *aux) __weak __ksym;
+extern int bpf_wq_set_callback___arn(struct bpf_wq___arn *wq, arn_wq_fn *fn, unsigned int flags) __weak __ksym;
+
+static int arn_queued(void *map, int *key, void *value)
+{
+	arn__grow_asked();
+	return 0;
+}
+
+/* 0: what is in arn_queues can be started, while a process has the map. */
+SEC("syscall")
+int arn_sys_queue(struct arn_sys_args *args)
+{
+	struct bpf_wq___arn *wq;
+	int key = 0;
+
+	arn_name_arena();
+	args->ret = -ARN_EOPNOTSUPP;
+	wq = bpf_map_lookup_elem(&arn_queues, &key);
+	if (!wq)
+		return 0;
+	bpf_wq_init___arn(wq, &arn_queues, 0); /* -EBUSY when done before */
+	if (bpf_ksym_exists(bpf_wq_set_callback___arn))
+		args->ret = bpf_wq_set_callback___arn(wq, arn_queued, 0);
+	else if (bpf_ksym_exists(bpf_wq_set_callback_impl___arn))
+		args->ret = bpf_wq_set_callback_impl___arn(wq, arn_queued, 0, 0);
 	return 0;
 }

@@ -37,4 +37,12 @@ struct arn_call {
 	__s64 ret;
 };
 
+struct arn_sys_trim_args {
+	__u32 keep; /* heap pages that stay free */
+	__u32 chunks; /* to give back at most */
+	__u32 reclaim; /* cached memory first */
+	__u32 emergency; /* the emergency reserves too */
+	__s64 ret; /* heap pages given back */
+};
+
 #endif

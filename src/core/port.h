@@ -68,13 +68,15 @@
 #include "port_user.h"
 #endif
 
-#define ARN_EINVAL  22
-#define ARN_ENOMEM  12
-#define ARN_E2BIG   7
-#define ARN_ENOENT  2
-#define ARN_EAGAIN  11
-#define ARN_EEXIST  17
-#define ARN_EUCLEAN 117
+#define ARN_EINVAL     22
+#define ARN_ENOMEM     12
+#define ARN_E2BIG      7
+#define ARN_ENOENT     2
+#define ARN_EAGAIN     11
+#define ARN_EEXIST     17
+#define ARN_EBUSY      16
+#define ARN_EOPNOTSUPP 95
+#define ARN_EUCLEAN    117
 
 /* Slot of a caller that owns none: it goes past the caches. */
 #define ARN_NO_SLOT 0xffffffffu

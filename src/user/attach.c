@@ -107,9 +107,10 @@ int arn_attach(struct arn_heap *heap, struct bpf_object *obj)
 			return err;
 	}
 	err = bpf_map__reuse_fd(map, heap->map_fd);
-	return err ? arn_error(-err, "object '%s': its arena cannot be this heap's: %s", bpf_object__name(obj),
-			       strerror(-err))
-		   : 0;
+	if (err)
+		return arn_error(-err, "object '%s': its arena cannot be this heap's: %s", bpf_object__name(obj),
+				 strerror(-err));
+	return arn_attach_growth(heap, obj);
 }
 
 void *arn_globals(const struct arn_heap *heap)

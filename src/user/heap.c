@@ -52,7 +52,9 @@ static int read_options(const struct arn_options *opts, struct arn_options *o)
 				 ARN_PERCPU_MAX, ARN_PERCPU_MAX_LIMIT);
 	if (o->percpu_cpus > ARN_MAX_SLOTS)
 		return arn_error(EINVAL, "arn_options: percpu_cpus is %u: at most %u", o->percpu_cpus, ARN_MAX_SLOTS);
-	return 0;
+	if (o->flags & ARN_NATIVE && (o->low_watermark || o->high_watermark))
+		return arn_error(EINVAL, "native heap: it grows by itself: watermarks are for shared heaps");
+	return arn_check_marks(o->low_watermark, o->high_watermark, o->bytes);
 }
 
 static struct arn_heap *heap_new(void)
@@ -60,7 +62,7 @@ static struct arn_heap *heap_new(void)
 	struct arn_heap *h = calloc(1, sizeof(*h));
 
 	if (h)
-		h->map_fd = h->thread_fd = -1;
+		h->map_fd = h->thread_fd = h->bell_fd = -1;
 	else
 		arn_error(ENOMEM, "heap: no memory for its handle");
 	return h;
@@ -70,6 +72,8 @@ static void heap_drop(struct arn_heap *h)
 {
 	int err = errno;
 
+	if (h->bell_fd >= 0)
+		close(h->bell_fd);
 	if (h->sys)
 		arn_sys_close(h);
 	if (h->base && !h->lent)
@@ -99,6 +103,22 @@ static int lent_is_ours(struct arn_heap *h)
 			return 0;
 	}
 	return arn_error(EEXIST, "arena at %p: this process has something else there", (void *)h->base);
+}
+
+static int reserve(struct arn_heap *heap, __u64 bytes)
+{
+	struct arn_root *r = arn_root(heap->base);
+	int err = heap->native ? arn_native_reserve(heap, bytes) : arn_sys_reserve_bytes(heap, bytes);
+
+	if (err == -E2BIG)
+		return arn_error(
+			E2BIG,
+			"reserve of %llu bytes: the arena is mapped to its end (%llu bytes of heap): create a larger one",
+			(unsigned long long)bytes, (unsigned long long)r->npages << ARN_PAGE_SHIFT);
+	if (err == -ENOMEM)
+		return arn_error(ENOMEM, "reserve of %llu bytes: the kernel has no pages for it (memory cgroup full?)",
+				 (unsigned long long)bytes);
+	return err;
 }
 
 /* Makes the root of a mapped arena. */
@@ -146,6 +166,15 @@ static int root_make(struct arn_heap *h, const struct arn_options *o)
 		return arn_error(EINVAL, "arena of %llu bytes: too small for %u slots: create a larger one",
 				 (unsigned long long)h->bytes, g.nslots);
 	}
+	if (o->low_watermark) {
+		err = reserve(h, o->low_watermark);
+		if (err) {
+			arn_sys_trim_pages(h, 0, ARN_MAX_CHUNKS, ARN_RECLAIM_NONE);
+			arn_sys_unmap_root(h, ARN_ROOT_OFF, arn_root_bytes(&g) >> g.sys_page_shift);
+			return err;
+		}
+	}
+	arn_set_marks(h, o->low_watermark, o->high_watermark);
 	return 0;
 }
 
@@ -358,21 +387,9 @@ int arn_alive(const struct arn_heap *heap)
 
 int arn_reserve(struct arn_heap *heap, __u64 bytes)
 {
-	struct arn_root *r = arn_root(heap->base);
 	int err = arn_alive(heap);
 
-	if (err)
-		return err;
-	err = heap->native ? arn_native_reserve(heap, bytes) : arn_sys_reserve_bytes(heap, bytes);
-	if (err == -E2BIG)
-		return arn_error(
-			E2BIG,
-			"reserve of %llu bytes: the arena is mapped to its end (%llu bytes of heap): create a larger one",
-			(unsigned long long)bytes, (unsigned long long)r->npages << ARN_PAGE_SHIFT);
-	if (err == -ENOMEM)
-		return arn_error(ENOMEM, "reserve of %llu bytes: the kernel has no pages for it (memory cgroup full?)",
-				 (unsigned long long)bytes);
-	return err;
+	return err ? err : reserve(heap, bytes);
 }
 
 long long arn_trim(struct arn_heap *heap)
@@ -388,6 +405,7 @@ long long arn_trim(struct arn_heap *heap)
 	if (err)
 		return err;
 	arn_shared_drain(heap);
-	pages = arn_sys_trim_pages(heap);
+	pages = arn_sys_trim_pages(heap, arn_load_relaxed(&arn_root(heap->base)->low_pages), ARN_MAX_CHUNKS,
+				   ARN_RECLAIM_ALL);
 	return pages < 0 ? pages : pages << ARN_PAGE_SHIFT;
 }

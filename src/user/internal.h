@@ -32,6 +32,7 @@ struct arn_heap {
 	struct arn_sys_bpf *sys; /* the syscall programs, once loaded, */
 	struct arn_sys_bpf *sys_thread; /* and of the same object the one that threads run */
 	int thread_fd; /* of that one, -1 */
+	int bell_fd; /* the doorbell of objects attached here, -1: none yet */
 	struct arn_heap *next; /* in the process's list of open heaps */
 	__u32 known[ARN_MAX_CHUNKS]; /* root.unmaps when the chunk was last found mapped */
 };
@@ -123,11 +124,23 @@ int arn_sys_map_root(struct arn_heap *heap, __u32 off, __u32 pages);
 void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages);
 int arn_sys_mark_root(struct arn_heap *heap, __u64 mark); /* -ENOENT: it has no pages */
 int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes);
-long long arn_sys_trim_pages(struct arn_heap *heap);
+/* What is given back before chunks are. */
+enum arn_reclaim { ARN_RECLAIM_NONE, ARN_RECLAIM_CACHED, ARN_RECLAIM_ALL /* the emergency reserves too */ };
+/* Gives back chunks while keep pages stay free, at most so many.  Pages, or -errno. */
+long long arn_sys_trim_pages(struct arn_heap *heap, __u32 keep, __u32 chunks, enum arn_reclaim reclaim);
 int arn_sys_drain_cpus(struct arn_heap *heap);
 /* What a thread asks for: call->ret, or why it could not be asked.  From a signal handler too, but for a
  * process's first call on the heap, which loads the programs. */
 long long arn_sys_call(struct arn_heap *heap, struct arn_call *call);
+int arn_sys_grow_asked(struct arn_heap *heap); /* to the goal, if free pages are below the low mark */
+/* The map for an object's arn_growth, and which of *ways it is; -EOPNOTSUPP: none is to be had. */
+int arn_sys_growth_map(struct arn_heap *heap, __u32 *ways);
+
+/* growth.c */
+int arn_check_marks(__u64 low, __u64 high, __u64 bytes); /* -EINVAL */
+void arn_set_marks(struct arn_heap *heap, __u64 low, __u64 high);
+int arn_bell_open(struct arn_heap *heap); /* an fd of the doorbell; -ENOENT: none yet; -EPERM */
+int arn_attach_growth(struct arn_heap *heap, struct bpf_object *obj);
 
 /* alloc.c: everything that slots' caches do not do.  The slot may be ARN_NO_SLOT. */
 __u32 arn_alloc_slow(struct arn_heap *heap, __u32 slot, __u32 cls, __u32 pages, __u32 align); /* 0 and errno */

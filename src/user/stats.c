@@ -115,6 +115,9 @@ static void fill(arn_base b, struct arn_stats *st)
 	st->slots_cpu = r->ncpus;
 	st->percpu_cpus = r->percpu_cpus;
 	st->percpu_max = r->percpu_max;
+	st->low_watermark = (__u64)r->low_pages << ARN_PAGE_SHIFT;
+	st->high_watermark = (__u64)r->high_pages << ARN_PAGE_SHIFT;
+	st->keeper = r->keeper >> 32;
 	count_pages(b, st);
 	st->percpu_bytes = (st->pages_percpu << ARN_PAGE_SHIFT) / r->percpu_cpus;
 	count_slots(b, st);
@@ -131,6 +134,7 @@ static void fill(arn_base b, struct arn_stats *st)
 		c->live = c->objects > idle ? c->objects - idle : 0;
 	}
 	memcpy(st->fail, r->fail, sizeof(st->fail));
+	memcpy(st->count, r->count, sizeof(st->count));
 	st->bad_ptr = r->bad_ptr;
 }
 

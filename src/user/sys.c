@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "internal.h"
 #include "../bpf/sys.h"
+#include "../core/growth.h"
 #include "arenite_sys.skel.h"
 
 #define DRAIN_TURNS    20
@@ -40,11 +41,14 @@ static int load(struct arn_heap *heap, bool thread)
 	old = libbpf_set_print(quiet);
 	s = arn_sys_bpf__open();
 	err = s ? 0 : -errno;
-	if (!err)
+	if (!err) {
 		bpf_object__for_each_program(p, s->obj)
 			bpf_program__set_autoload(p, (p == s->progs.arn_sys_thread) == thread);
-	if (!err)
+		bpf_map__set_autocreate(s->maps.arn_queues, !thread);
+		bpf_map__set_autocreate(s->maps.arn_tasks, !thread);
+		bpf_map__set_max_entries(s->maps.arn_tasks, (__u32)libbpf_num_possible_cpus() * ARN_TASK_ITEMS);
 		err = bpf_map__reuse_fd(s->maps.arn_arena, heap->map_fd);
+	}
 	if (!err)
 		err = arn_sys_bpf__load(s);
 	libbpf_set_print(old);
@@ -103,29 +107,34 @@ long long arn_sys_call(struct arn_heap *heap, struct arn_call *call)
 	return call->ret;
 }
 
-static long long run(struct arn_heap *heap, struct bpf_program *prog, struct arn_sys_args *args)
+static int run_with(struct bpf_program *prog, void *args, size_t size)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(*args));
-	int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = (__u32)size);
 
-	(void)heap;
-	if (err)
+	if (bpf_prog_test_run_opts(bpf_program__fd(prog), &opts))
 		return arn_error(errno, "heap: running %s failed: %s", bpf_program__name(prog), strerror(errno));
-	return args->ret;
+	return 0;
+}
+
+static long long run(struct bpf_program *prog, struct arn_sys_args *args)
+{
+	int err = run_with(prog, args, sizeof(*args));
+
+	return err ? err : args->ret;
 }
 
 int arn_sys_map_root(struct arn_heap *heap, __u32 off, __u32 pages)
 {
 	struct arn_sys_args args = { .base = (__u64)(unsigned long)heap->base, .off = off, .pages = pages };
 
-	return (int)run(heap, heap->sys->progs.arn_sys_map, &args);
+	return (int)run(heap->sys->progs.arn_sys_map, &args);
 }
 
 void arn_sys_unmap_root(struct arn_heap *heap, __u32 off, __u32 pages)
 {
 	struct arn_sys_args args = { .base = (__u64)(unsigned long)heap->base, .off = off, .pages = pages };
 
-	run(heap, heap->sys->progs.arn_sys_unmap, &args);
+	run(heap->sys->progs.arn_sys_unmap, &args);
 }
 
 int arn_sys_mark_root(struct arn_heap *heap, __u64 mark)
@@ -133,7 +142,7 @@ int arn_sys_mark_root(struct arn_heap *heap, __u64 mark)
 	struct arn_sys_args args = { .bytes = mark };
 	int err = arn_sys_load(heap);
 
-	return err ? err : (int)run(heap, heap->sys->progs.arn_sys_mark, &args);
+	return err ? err : (int)run(heap->sys->progs.arn_sys_mark, &args);
 }
 
 int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
@@ -141,7 +150,7 @@ int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
 	struct arn_sys_args args = { .bytes = bytes };
 	int err = arn_sys_load(heap);
 
-	return err ? err : (int)run(heap, heap->sys->progs.arn_sys_reserve, &args);
+	return err ? err : (int)run(heap->sys->progs.arn_sys_reserve, &args);
 }
 
 int arn_sys_drain_cpus(struct arn_heap *heap)
@@ -166,22 +175,48 @@ int arn_sys_drain_cpus(struct arn_heap *heap)
 	return err;
 }
 
-long long arn_sys_trim_pages(struct arn_heap *heap)
+long long arn_sys_trim_pages(struct arn_heap *heap, __u32 keep, __u32 chunks, enum arn_reclaim reclaim)
+{
+	struct arn_sys_trim_args args = { .keep = keep,
+					  .chunks = chunks,
+					  .reclaim = reclaim >= ARN_RECLAIM_CACHED,
+					  .emergency = reclaim == ARN_RECLAIM_ALL };
+	int err = arn_sys_load(heap), turn;
+	long long pages = 0;
+
+	/* A run that comes to the end of the kernel's patience leaves the rest to the next. */
+	for (turn = 0; !err && turn < TRIM_TURNS && args.chunks; turn++) {
+		err = run_with(heap->sys->progs.arn_sys_trim, &args, sizeof(args));
+		if (err || args.ret <= 0)
+			break;
+		pages += args.ret;
+		args.chunks -= (__u32)(args.ret / ARN_CHUNK_PAGES);
+	}
+	return err ? err : pages;
+}
+
+int arn_sys_grow_asked(struct arn_heap *heap)
 {
 	struct arn_sys_args args = { .ret = 0 };
-	int err = arn_sys_load(heap), turn;
-	long long n, pages = 0;
+	int err = arn_sys_load(heap);
+
+	return err ? err : (int)run(heap->sys->progs.arn_sys_grow, &args);
+}
+
+int arn_sys_growth_map(struct arn_heap *heap, __u32 *ways)
+{
+	struct arn_sys_args args = { .ret = 0 };
+	int err = arn_sys_load(heap);
 
 	if (err)
 		return err;
-	/* A run that comes to the end of the kernel's patience leaves the rest to the next. */
-	for (turn = 0; turn < TRIM_TURNS; turn++) {
-		n = run(heap, heap->sys->progs.arn_sys_trim, &args);
-		if (n < 0)
-			return n;
-		pages += n;
-		if (!n)
-			break;
+	if (*ways & ARN_WAY_QUEUE && !run(heap->sys->progs.arn_sys_queue, &args)) {
+		*ways = ARN_WAY_QUEUE;
+		return bpf_map__fd(heap->sys->maps.arn_queues);
 	}
-	return pages;
+	if (*ways & ARN_WAY_TASK && arn_has("task-work") > 0) {
+		*ways = ARN_WAY_TASK;
+		return bpf_map__fd(heap->sys->maps.arn_tasks);
+	}
+	return -EOPNOTSUPP;
 }

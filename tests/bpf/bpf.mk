@@ -4,10 +4,10 @@
 # include the installed form of the header (build/include).
 
 BT		:= $(B)/bpftest
-BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow contexts structops share \
+BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow growth shortage contexts structops share \
 		   adopt globals interrupt parallel preempt checked features anycontext user percpu
 BT_TESTS	+= kill procs walk scribble nmi nmi_mutant
-BT_OBJS		:= ops ring pack churn contexts globals verifier verifier_any bare features anycontext percpu nmi nmi_mutant
+BT_OBJS		:= ops ring pack churn growth contexts globals verifier verifier_any bare features anycontext percpu nmi nmi_mutant
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
 		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
@@ -29,6 +29,7 @@ $(BT)/%.o: tests/bpf/%.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)
 	$(CC) $(BT_CFLAGS) -c $< -o $@
 $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run: $(BT)/%: $(BT)/%.o $(BT)/rig.o $(B)/libarenite.a
 	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
+$(BT)/growth $(BT)/shortage: $(BT)/growth_rig.o
 $(BT)/parallel $(BT)/preempt: $(BT)/crowd.o
 
 # The test of a test: preempt.c, with the claim of a cache compiled out (only in the guests of tests/vm).
@@ -68,5 +69,5 @@ $(BT)/torture-plain: $(BT)/torture-plain.o $(BT)/rig.o $(B)/libarenite.a
 $(BT)/nmi $(BT)/nmi_mutant: $(BT)/sites.o
 $(BT)/structops: | $(BT)/structops.bpf.o
 
-.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/torture.o $(BT)/torture-plain.o \
+.SECONDARY: $(BT_OBJS:%=$(BT)/%.bpf.o) $(BT_OBJS:%=$(BT)/%.skel.h) $(BT_TESTS:%=$(BT)/%.o) $(BT)/rig.o $(BT)/growth_rig.o $(BT)/torture.o $(BT)/torture-plain.o \
 	$(BT)/headers-run.o

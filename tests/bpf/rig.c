@@ -88,20 +88,36 @@ struct rig *rig_new(__u64 bytes, __u64 reserve)
 	return rig_new_flags(bytes, reserve, 0);
 }
 
-struct rig *rig_new_flags(__u64 bytes, __u64 reserve, __u32 flags)
+static struct rig *rig_make(const struct arn_options *opts)
 {
-	struct arn_options opts = { .sz = sizeof(opts), .bytes = bytes, .flags = flags, .name = "bpftest" };
 	struct rig *t = calloc(1, sizeof(*t));
 
 	assert_non_null(t);
-	t->heap = arn_create(&opts);
+	t->heap = arn_create(opts);
 	if (!t->heap)
 		fail_msg("%s", arn_last_error());
 	t->base = arn_base_address(t->heap);
 	t->root = (struct arn_root *)(t->base + ARN_ROOT_OFF);
 	t->ops = rig_ops(t->heap);
+	return t;
+}
+
+struct rig *rig_new_flags(__u64 bytes, __u64 reserve, __u32 flags)
+{
+	struct arn_options opts = { .sz = sizeof(opts), .bytes = bytes, .flags = flags, .name = "bpftest" };
+	struct rig *t = rig_make(&opts);
+
 	assert_ok(arn_reserve(t->heap, reserve == RIG_ALL ? (__u64)t->root->npages << ARN_PAGE_SHIFT : reserve));
 	return t;
+}
+
+struct rig *rig_new_marks(__u64 bytes, __u64 low, __u64 high)
+{
+	struct arn_options opts = {
+		.sz = sizeof(opts), .bytes = bytes, .name = "bpftest", .low_watermark = low, .high_watermark = high
+	};
+
+	return rig_make(&opts);
 }
 
 void rig_end(struct rig *t)

@@ -43,6 +43,7 @@ void rig_start(void);
 #define RIG_ALL (~0ULL)
 struct rig *rig_new(__u64 bytes, __u64 reserve);
 struct rig *rig_new_flags(__u64 bytes, __u64 reserve, __u32 flags);
+struct rig *rig_new_marks(__u64 bytes, __u64 low, __u64 high);
 /* The walkers find nothing, then it is closed. */
 void rig_end(struct rig *t);
 

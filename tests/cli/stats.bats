@@ -39,7 +39,7 @@ names() {
 	exits 0
 	no_err
 	no_escapes
-	for name in $(names ARN_HEAP_STATS 1) $(names ARN_FAIL_STATS 2); do
+	for name in $(names ARN_HEAP_STATS 1) $(names ARN_FAIL_STATS 2) $(names ARN_GROWTH_STATS 2); do
 		out_has "^$name "
 	done
 	grep -qE '^arena_bytes +67108864 B' "$out" || fail "not the size it was made with"
@@ -58,6 +58,9 @@ names() {
 	done
 	for name in $(names ARN_FAIL_STATS 2); do
 		is "failures.$name" 0
+	done
+	for name in $(names ARN_GROWTH_STATS 2); do
+		is "growth.$name" 0
 	done
 	for name in $(names ARN_CLASS_STATS 1); do
 		json "classes.*.$name" >/dev/null

@@ -6,7 +6,7 @@
 # ASan and UBSan) and tsan (clang).  ARN_TEST_SCALE divides what a test repeats.
 UNIT_VARIANTS ?= plain asan tsan
 
-UNIT_CORE := sizeclass root chunk pages slab emergency depot magazine heap bulk ring ring_mpsc ring_threads checked check percpu
+UNIT_CORE := sizeclass root chunk growth pages slab emergency depot magazine heap bulk ring ring_mpsc ring_threads checked check percpu
 UNIT_USER := create alloc free capacity stats fork thread signal scribble feature
 UNIT_TESTS := $(UNIT_CORE) $(UNIT_USER)
 
