@@ -133,15 +133,32 @@ ARN_API int arn_reserve(struct arn_heap *heap, __u64 bytes);
 ARN_API long long arn_trim(struct arn_heap *heap);
 
 /*
- * ---- Watermarks (shared heaps) ----
+ * ---- Watermarks and the keeper (shared heaps) ----
  *
  * Programs that may not sleep cannot map memory.  An allocation that leaves less than the low
  * watermark in free page runs has somebody map more, up to a quarter and a chunk above it: a work
  * queue (objects attached by arn_attach to a heap with a low watermark, of networking, cgroup, socket
- * and syscall programs only, while this process has the heap open), and for tracing programs that call
- * it the task they interrupted (arn_grow_later in arenite.bpf.h).  What is allocated before
+ * and syscall programs only, while this process has the heap open), a keeper, and for tracing programs
+ * that call it the task they interrupted (arn_grow_later in arenite.bpf.h).  What is allocated before
  * that has happened comes out of the low watermark: set it to the largest burst.
  */
+struct arn_keeper_options {
+	size_t sz; /* sizeof(struct arn_keeper_options) */
+	__u64 low_watermark; /* for the heap from now on; both 0: as they are */
+	__u64 high_watermark;
+};
+
+/*
+ * Starts a thread that keeps the heap: it maps memory when less than the low watermark is free, and
+ * gives chunks back while more than the high watermark lies free or cached (0: never).  It sleeps
+ * until it is asked.  opts may be NULL.  One keeper a heap, under a lease in the heap: -EBUSY while
+ * another one, of whatever process, holds it; a dead one's is taken over.  -ENOTSUP: a native heap,
+ * which grows by itself.  -EINVAL: watermarks beyond the arena, or closer than 2 MiB.
+ */
+ARN_API int arn_keeper_start(struct arn_heap *heap, const struct arn_keeper_options *opts);
+
+/* Ends it and gives the lease back; arn_close does so too.  -ENOENT: none runs on this handle. */
+ARN_API int arn_keeper_stop(struct arn_heap *heap);
 
 /* size is sizeof(*st) of the caller.  On an error *st is all 0. */
 ARN_API int arn_get_stats(struct arn_heap *heap, struct arn_stats *st, size_t size);

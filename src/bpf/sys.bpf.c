@@ -248,3 +248,37 @@ int arn_sys_queue(struct arn_sys_args *args)
 		args->ret = bpf_wq_set_callback_impl___arn(wq, arn_queued, 0, 0);
 	return 0;
 }
+
+/* ---- The keeper's lease ---- */
+
+/* Takes, renews or gives up the lease for the calling thread.  -EBUSY: owner has it.  -EAGAIN: no lock. */
+SEC("syscall")
+int arn_sys_lease(struct arn_sys_lease_args *args)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct arn_root __arena *r = arn_root(ARN_HERE);
+	__u64 me = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), owner, start;
+	_Bool gone, mine;
+
+	arn_name_arena();
+	owner = arn_load_relaxed(&r->keeper);
+	start = arn_load_relaxed(&r->keeper_start);
+	gone = !owner || (__s64)(now - arn_load_relaxed(&r->keeper_until)) >= 0 ||
+	       arn__thread_gone(owner, start, arn_load_relaxed(&r->keeper_exec));
+	args->owner = owner;
+	args->ret = -ARN_EAGAIN;
+	if (!arn_lock(r, bpf_get_smp_processor_id()))
+		return 0;
+	/* Unless it changed hands meanwhile. */
+	mine = r->keeper == me && r->keeper_start == task->start_time;
+	gone = gone && r->keeper == owner && r->keeper_start == start;
+	args->ret = mine || (gone && !args->release) ? 0 : -ARN_EBUSY;
+	if (!args->ret) {
+		arn_store_relaxed(&r->keeper_start, task->start_time);
+		arn_store_relaxed(&r->keeper_exec, task->self_exec_id);
+		arn_store_relaxed(&r->keeper_until, now + ARN_LEASE_NS);
+		arn_store_relaxed(&r->keeper, args->release ? 0 : me);
+	}
+	arn_unlock(r);
+	return 0;
+}

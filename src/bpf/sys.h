@@ -45,4 +45,13 @@ struct arn_sys_trim_args {
 	__s64 ret; /* heap pages given back */
 };
 
+#define ARN_LEASE_NS 10000000000ULL /* so long without a sign of its holder, and a lease is free */
+
+struct arn_sys_lease_args {
+	__u32 release; /* else take or renew */
+	__u32 pad;
+	__u64 owner; /* out: the holder */
+	__s64 ret;
+};
+
 #endif

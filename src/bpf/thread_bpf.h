@@ -101,23 +101,29 @@ __weak int arn__slot_drain(__u32 slot, __u64 owner)
 	return cls >= ARN_CLASSES;
 }
 
-/* Is the owner of a slot gone?  A thread that has begun to exit or to execute another program is. */
+/* Is a thread gone?  One that has begun to exit or to execute another program is. */
+__weak int arn__thread_gone(__u32 tid, __u64 start, __u64 exec)
+{
+	struct task_struct *t = bpf_task_from_pid((__s32)tid);
+	int gone;
+
+	if (!t)
+		return 1;
+	gone = t->exit_state || t->start_time != start || t->self_exec_id != exec;
+	bpf_task_release(t);
+	return gone;
+}
+
+/* Is the owner of a slot gone? */
 __weak int arn__slot_dead(__u32 slot)
 {
 	struct arn_slot __arena *s = arn_slot(ARN_HERE, slot);
 	__u64 owner = arn_load_relaxed(&s->owner);
-	struct task_struct *t;
-	int dead;
 
 	arn_name_arena();
 	if (owner < 1ULL << 32) /* or what nobody wrote */
 		return owner && owner != ARN_OWNER_HELD;
-	t = bpf_task_from_pid((__s32)owner);
-	if (!t)
-		return 1;
-	dead = t->exit_state || t->start_time != s->owner_start || t->self_exec_id != s->owner_exec;
-	bpf_task_release(t);
-	return dead;
+	return arn__thread_gone(owner, s->owner_start, s->owner_exec);
 }
 
 /* ---- Magazines, for the owner of a slot ---- */

@@ -370,8 +370,10 @@ void arn_close(struct arn_heap *heap)
 {
 	if (!heap)
 		return;
-	if (!heap->gone)
+	if (!heap->gone) {
+		arn_keeper_stop(heap);
 		arn_leave_all(heap);
+	}
 	arn_heap_unregister(heap);
 	if (heap->gone)
 		heap->base = NULL; /* the mapping did not come along */

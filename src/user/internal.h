@@ -10,6 +10,7 @@
 
 struct arn_sys_bpf;
 struct arn_call;
+struct arn_keeper;
 
 struct arn_heap {
 	arn_base base;
@@ -33,6 +34,7 @@ struct arn_heap {
 	struct arn_sys_bpf *sys_thread; /* and of the same object the one that threads run */
 	int thread_fd; /* of that one, -1 */
 	int bell_fd; /* the doorbell of objects attached here, -1: none yet */
+	struct arn_keeper *keeper;
 	struct arn_heap *next; /* in the process's list of open heaps */
 	__u32 known[ARN_MAX_CHUNKS]; /* root.unmaps when the chunk was last found mapped */
 };
@@ -133,6 +135,8 @@ int arn_sys_drain_cpus(struct arn_heap *heap);
  * process's first call on the heap, which loads the programs. */
 long long arn_sys_call(struct arn_heap *heap, struct arn_call *call);
 int arn_sys_grow_asked(struct arn_heap *heap); /* to the goal, if free pages are below the low mark */
+/* The keeper's lease, for the calling thread.  -EBUSY: *owner has it. */
+int arn_sys_lease(struct arn_heap *heap, bool release, __u64 *owner);
 /* The map for an object's arn_growth, and which of *ways it is; -EOPNOTSUPP: none is to be had. */
 int arn_sys_growth_map(struct arn_heap *heap, __u32 *ways);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys.c - the embedded BPF programs that do what only the kernel side may: map and unmap pages,
- * touch another CPU's slot.  Loaded against a heap's arena on first need.
+ * touch another CPU's slot, say who somebody is.  Loaded against a heap's arena on first need.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,6 +16,7 @@
 #define DRAIN_TURNS    20
 #define DRAIN_PAUSE_US 1000
 #define TRIM_TURNS     64
+#define LEASE_TURNS    100
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -201,6 +202,21 @@ int arn_sys_grow_asked(struct arn_heap *heap)
 	int err = arn_sys_load(heap);
 
 	return err ? err : (int)run(heap->sys->progs.arn_sys_grow, &args);
+}
+
+int arn_sys_lease(struct arn_heap *heap, bool release, __u64 *owner)
+{
+	struct arn_sys_lease_args args = { .release = release };
+	int err = arn_sys_load(heap), turn;
+
+	for (turn = 0; !err && turn < LEASE_TURNS; turn++) {
+		err = run_with(heap->sys->progs.arn_sys_lease, &args, sizeof(args));
+		if (err || args.ret != -EAGAIN)
+			break;
+		usleep(DRAIN_PAUSE_US);
+	}
+	*owner = args.owner;
+	return err ? err : (int)args.ret;
 }
 
 int arn_sys_growth_map(struct arn_heap *heap, __u32 *ways)

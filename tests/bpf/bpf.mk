@@ -4,8 +4,8 @@
 # include the installed form of the header (build/include).
 
 BT		:= $(B)/bpftest
-BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow growth shortage contexts structops share \
-		   adopt globals interrupt parallel preempt checked features anycontext user percpu
+BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergency grow growth shortage keeper \
+		   contexts structops share adopt globals interrupt parallel preempt checked features anycontext user percpu
 BT_TESTS	+= kill procs walk scribble nmi nmi_mutant
 BT_OBJS		:= ops ring pack churn growth contexts globals verifier verifier_any bare features anycontext percpu nmi nmi_mutant
 BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
@@ -29,7 +29,7 @@ $(BT)/%.o: tests/bpf/%.c $(BT_HEADERS) $(BT_OBJS:%=$(BT)/%.skel.h) $(PUBLIC)
 	$(CC) $(BT_CFLAGS) -c $< -o $@
 $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run: $(BT)/%: $(BT)/%.o $(BT)/rig.o $(B)/libarenite.a
 	$(CC) -o $@ $^ -lcmocka -lm $(LIBS)
-$(BT)/growth $(BT)/shortage: $(BT)/growth_rig.o
+$(BT)/growth $(BT)/shortage $(BT)/keeper: $(BT)/growth_rig.o
 $(BT)/parallel $(BT)/preempt: $(BT)/crowd.o
 
 # The test of a test: preempt.c, with the claim of a cache compiled out (only in the guests of tests/vm).

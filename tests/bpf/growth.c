@@ -93,6 +93,36 @@ static void a_million_by_xdp_and_a_work_queue(void **state)
 	all_of_them("xdp, work queue");
 }
 
+static void a_million_by_xdp_and_a_keeper(void **state)
+{
+	begin(256 * MiB, 8 * MiB, 0, "grow_xdp");
+	assert_ok(arn_keeper_start(t->heap, NULL));
+	gs->bss->g.batch = 256;
+	gs->bss->g.left = a_million();
+	xdp_runs();
+	assert_ok(arn_keeper_stop(t->heap));
+	all_of_them("xdp, keeper");
+}
+
+/* The keeper's thread has a CPU at once, whatever else runs on the machine. */
+static void keep_at_once(void)
+{
+	struct sched_param at_once = { .sched_priority = 1 }, before = { .sched_priority = 0 };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &at_once);
+	assert_ok(arn_keeper_start(t->heap, NULL));
+	pthread_setschedparam(pthread_self(), SCHED_OTHER, &before);
+}
+
+static void a_million_by_perf_events_and_a_keeper(void **state)
+{
+	begin(256 * MiB, 8 * MiB, 0, "grow_perf");
+	keep_at_once();
+	ticks(gs->progs.grow_perf, a_million());
+	assert_ok(arn_keeper_stop(t->heap));
+	all_of_them("perf_event, keeper");
+}
+
 static void a_million_by_perf_events_and_task_work(void **state)
 {
 	need("task-work");
@@ -173,6 +203,8 @@ int main(void)
 		T(a_new_heap_has_the_low_mark_mapped),
 		T(bursts_of_32768_in_one_xdp_run),
 		T(a_million_by_xdp_and_a_work_queue),
+		T(a_million_by_xdp_and_a_keeper),
+		T(a_million_by_perf_events_and_a_keeper),
 		T(a_million_by_perf_events_and_task_work),
 		T(a_storm_rings_once),
 		T(kernel_threads_get_no_task_work),
