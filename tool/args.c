@@ -74,6 +74,29 @@ bool args_uint(const char *text, unsigned int min, unsigned int max, unsigned in
 	return true;
 }
 
+bool args_bytes(const char *text, unsigned long long max, unsigned long long *out)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	unsigned long long v;
+	char *end;
+	int shift = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	if (errno || *end || v > max >> shift)
+		return false;
+	*out = v << shift;
+	return true;
+}
+
 bool args_seconds(const char *text, double max, double *out)
 {
 	char *end;

@@ -25,6 +25,8 @@ int args_bad(struct argp_state *state, const char *fmt, ...) __attribute__((form
 
 /* Values; false: not one, or outside of the bounds. */
 bool args_uint(const char *text, unsigned int min, unsigned int max, unsigned int *out);
+/* "4096", "512K", "8M", "1G": bytes. */
+bool args_bytes(const char *text, unsigned long long max, unsigned long long *out);
 bool args_seconds(const char *text, double max, double *out);
 /* "1,4,16": at most max_n values, each within the bounds, none twice. */
 bool args_list(const char *text, unsigned int min, unsigned int max, unsigned int *out, size_t max_n, unsigned int *n);

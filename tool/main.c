@@ -17,8 +17,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "bench", tool_bench },       { "check", tool_check }, { "demo", tool_demo },
-	{ "features", tool_features }, { "reap", tool_reap },	{ "stats", tool_stats },
+	{ "bench", tool_bench },   { "check", tool_check }, { "demo", tool_demo },   { "features", tool_features },
+	{ "keeper", tool_keeper }, { "reap", tool_reap },   { "stats", tool_stats },
 };
 
 struct input {
@@ -54,6 +54,7 @@ static const struct argp argp = {
 	       "  check     walk a pinned heap: everything in exactly one place\n"
 	       "  demo      a heap in this kernel and its benchmark, in under 2 minutes\n"
 	       "  features  what this kernel has of what heaps use\n"
+	       "  keeper    keep a pinned heap: grow and trim it, until a signal\n"
 	       "  reap      give back what killed processes had cached in a pinned heap\n"
 	       "  stats     the counters of a pinned heap\n\n"
 	       "'arenite COMMAND --help' lists a command's options.\n"

@@ -10,6 +10,7 @@ int tool_bench(int argc, char **argv);
 int tool_check(int argc, char **argv);
 int tool_demo(int argc, char **argv);
 int tool_features(int argc, char **argv);
+int tool_keeper(int argc, char **argv);
 int tool_reap(int argc, char **argv);
 int tool_stats(int argc, char **argv);
 

@@ -2,7 +2,7 @@
 #
 # tool.mk - the command build/arenite: tool/ and bench/, linked statically with libarenite.
 
-TOOL_SRC	:= main args bench check demo features out pin reap stats
+TOOL_SRC	:= main args bench check demo features keeper out pin reap stats
 TOOL_OBJ	:= $(TOOL_SRC:%=$(B)/tool/%.o)
 
 $(B)/tool/%.o: tool/%.c $(BENCH_HEADERS) $(HEADERS)

@@ -2,7 +2,7 @@
 #
 # cli.mk - the command and the scripts as their users meet them (bats): build/cli/X runs X.bats.
 
-CLI_TESTS	:= usage bench bench-bpf heap stats features demo install vmtest
+CLI_TESTS	:= usage bench bench-bpf heap stats keeper features demo install vmtest
 CLI_TOOLS	:= $(B)/cli/jsonpath $(B)/cli/pinheap
 
 $(B)/cli/jsonpath: tests/cli/jsonpath.c

@@ -8,7 +8,7 @@ load helper
 
 @test "--help goes to stdout and exits 0, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" check demo features reap stats; do
+	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" check demo features keeper reap stats; do
 		# shellcheck disable=SC2086
 		arn $command --help
 		exits 0
@@ -20,7 +20,7 @@ load helper
 
 @test "--help names the commands and the exit statuses" {
 	arn --help
-	for word in bench demo features stats "77"; do
+	for word in bench demo features keeper stats "77"; do
 		out_has "$word"
 	done
 }
@@ -56,7 +56,7 @@ load helper
 
 @test "an unknown option is a usage error that names it, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" "check /x" demo features "reap /x" "stats /x"; do
+	for command in "" bench "bench list" "bench malloc-free" "check /x" demo features "keeper /x" "reap /x" "stats /x"; do
 		# shellcheck disable=SC2086
 		arn $command --brew
 		exits 2
@@ -101,6 +101,22 @@ load helper
 	no_out
 	arn stats --json
 	json_error "heap" 2
+	arn keeper
+	exits 2
+	no_out
+}
+
+@test "keeper refuses watermarks that are no bytes" {
+	local option value
+	for option in --low-watermark --high-watermark; do
+		for value in "" x -1 1.5M 8MB 5G 99999999999999999999; do
+			arn keeper "$option=$value" /x
+			exits 2
+			no_out
+			err_has "$option"
+			grep -qF -- "'$value'" "$err" || fail "the message to $option '$value' lacks the value"
+		done
+	done
 }
 
 @test "an unknown scenario is a usage error that says where to find them" {
