@@ -37,20 +37,36 @@ extern void bpf_local_irq_save___arn(unsigned long *flags) __weak __ksym;
 extern void bpf_local_irq_restore___arn(unsigned long *flags) __weak __ksym;
 
 /*
- * What has been mapped joins the free runs.  Interrupts wait (from 6.14 on): the programs that growth is
- * for run in them, and on top of the lock's holder they would get next to nothing.
+ * What has been mapped joins the free runs, as by arn__settle.  Interrupts wait (from 6.14 on), a page at a
+ * time: the programs that growth is for run in them, and on top of the lock's holder they would get next to
+ * nothing.
  */
-__weak int arn__settle_quietly(void)
+__weak int arn__settle_one_quietly(void)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
 	unsigned long flags;
+	int done = 0;
 
 	arn_name_arena();
+	if (!arn_load_relaxed(&r->pending))
+		return 0;
 	if (bpf_ksym_exists(bpf_local_irq_save___arn))
 		bpf_local_irq_save___arn(&flags);
-	arn_settle_pending(ARN_HERE, r, bpf_get_smp_processor_id());
+	if (arn_lock(r, bpf_get_smp_processor_id())) {
+		arn_settle_one(ARN_HERE, r);
+		arn_unlock(r);
+		done = 1;
+	}
 	if (bpf_ksym_exists(bpf_local_irq_save___arn))
 		bpf_local_irq_restore___arn(&flags);
+	return done;
+}
+
+__weak int arn__settle_quietly(void)
+{
+	arn_name_arena();
+	while (arn__settle_one_quietly() && arn_may_loop)
+		;
 	return 0;
 }
 
