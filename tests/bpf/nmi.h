@@ -6,7 +6,7 @@
 #include "hold.h"
 
 #define NMI_SITES   512
-#define NMI_HITS    100 /* interruptions of each store */
+#define NMI_HITS    20 /* interruptions of each store */
 #define NMI_TORTURE 1000 /* likewise, by make torture */
 #define NMI_SIZE    4096u /* eight objects a magazine, one a page: structures have few words */
 #define NMI_ALIGNED 8192u /* of a class whose slabs are aligned */
