@@ -204,8 +204,8 @@ ARN_API long arn_reap(struct arn_heap *heap);
  * Shared heaps: EPERM: a BPF program must run for this call, and may not be loaded; EUCLEAN: the heap's
  * structures were overwritten.
  * Lock-free but for a refill of a slab.  May be called from a signal handler.  Native heaps: one on top of
- * a refill gets what caches and depot hold, else ENOMEM.  Shared heaps: not as the first call of a process
- * that opened the heap (it loads programs: EAGAIN).
+ * a refill gets what caches and depot hold, else ENOMEM.  Shared heaps: not as the first allocation of a
+ * process, which loads a program (on top of that: EAGAIN); arn_reap loads it too.
  */
 ARN_API void *arn_malloc(struct arn_heap *heap, size_t size);
 ARN_API void *arn_calloc(struct arn_heap *heap, size_t n, size_t size);
