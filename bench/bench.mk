@@ -5,10 +5,10 @@
 
 BB		:= $(B)/bench
 BENCH_INC	:= $(INC) -Ibench -Itool -I$(BB)
-BENCH_SRC	:= malloc percpu percpu_areas shared shared_user bpf bpf_open crew load machine native report runner
+BENCH_SRC	:= malloc nmi percpu percpu_areas shared shared_user bpf bpf_open crew load machine native report runner
 BENCH_OBJ	:= $(BENCH_SRC:%=$(BB)/%.o)
-BENCH_SKEL	:= $(BB)/base.skel.h $(BB)/kobj.skel.h $(BB)/malloc.skel.h $(BB)/percpu.skel.h $(BB)/pkobj.skel.h \
-		   $(BB)/shared.skel.h
+BENCH_SKEL	:= $(BB)/base.skel.h $(BB)/kobj.skel.h $(BB)/malloc.skel.h $(BB)/nmi.skel.h $(BB)/percpu.skel.h \
+		   $(BB)/pkobj.skel.h $(BB)/shared.skel.h
 BENCH_HEADERS	:= $(wildcard bench/*.h tool/*.h)
 
 $(BB)/%.bpf.o: bench/%.bpf.c $(BENCH_HEADERS) $(HEADERS)

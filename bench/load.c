@@ -18,6 +18,7 @@
 #include "base.skel.h"
 #include "kobj.skel.h"
 #include "malloc.skel.h"
+#include "nmi.skel.h"
 #include "percpu.skel.h"
 #include "pkobj.skel.h"
 #include "shared.skel.h"
@@ -51,6 +52,7 @@ int bench_open(struct bench_obj *o, enum bench_obj_id id)
 		[BENCH_OBJ_MALLOC] = { "malloc", malloc_bpf__elf_bytes },
 		[BENCH_OBJ_BASE] = { "base", base_bpf__elf_bytes },
 		[BENCH_OBJ_KOBJ] = { "kobj", kobj_bpf__elf_bytes },
+		[BENCH_OBJ_NMI] = { "nmi", nmi_bpf__elf_bytes },
 		[BENCH_OBJ_PERCPU] = { "percpu", percpu_bpf__elf_bytes },
 		[BENCH_OBJ_PKOBJ] = { "pkobj", pkobj_bpf__elf_bytes },
 		[BENCH_OBJ_SHARED] = { "shared", shared_bpf__elf_bytes },
@@ -88,8 +90,7 @@ int bench_only_size(struct bench_obj *o, unsigned int size, unsigned int slots)
 
 	snprintf(keep, sizeof(keep), "slots_%u", size);
 	snprintf(end, sizeof(end), "_%u", size);
-	bpf_object__for_each_map(map, o->obj)
-	{
+	bpf_object__for_each_map(map, o->obj) {
 		if (strncmp(bpf_map__name(map), "slots_", 6))
 			continue;
 		if (strcmp(bpf_map__name(map), keep))
@@ -97,7 +98,7 @@ int bench_only_size(struct bench_obj *o, unsigned int size, unsigned int slots)
 		else
 			err = err ? err : bpf_map__set_max_entries(map, slots);
 	}
-	bpf_object__for_each_program (prog, o->obj) {
+	bpf_object__for_each_program(prog, o->obj) {
 		at = strrchr(bpf_program__name(prog), '_');
 		if (!strncmp(bpf_program__name(prog), "bench_", 6))
 			continue;

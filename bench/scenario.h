@@ -16,7 +16,7 @@ struct bench_scenario {
 	int (*main)(const struct bench_scenario *s, int argc, char **argv);
 };
 
-extern const struct bench_scenario bench_malloc_free, bench_malloc_xfree, bench_percpu, bench_shared;
+extern const struct bench_scenario bench_malloc_free, bench_malloc_xfree, bench_nmi, bench_percpu, bench_shared;
 
 /* -p 1,2 (1 on one CPU), -n 1,4,16,64,256,4096, 64 bytes, 15 repeats. */
 void bench_malloc_defaults(struct bench_options *o, const struct bench_scenario *s);

@@ -10,8 +10,8 @@
 #include "scenario.h"
 #include "tool.h"
 
-static const struct bench_scenario *const scenarios[] = { &bench_malloc_free, &bench_malloc_xfree, &bench_percpu,
-							  &bench_shared };
+static const struct bench_scenario *const scenarios[] = { &bench_malloc_free, &bench_malloc_xfree, &bench_nmi,
+							  &bench_percpu, &bench_shared };
 #define NSCENARIOS (sizeof(scenarios) / sizeof(*scenarios))
 
 static error_t parse_list(int key, char *arg, struct argp_state *state)

@@ -19,7 +19,7 @@ wants() {
 	done
 }
 
-for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" "bench percpu" "bench shared" check demo features keeper reap stats; do
+for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" "bench nmi" "bench percpu" "bench shared" check demo features keeper reap stats; do
 	# shellcheck disable=SC2086,SC2046
 	wants arenite.1 $("${B:-build}/arenite" $command --help | grep -oE '^ +(-[a-zA-Z?], )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
 done

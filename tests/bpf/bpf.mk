@@ -8,10 +8,10 @@ BT_TESTS	:= verifier basics bulk ring ring_top ring_kill refuse exhaust emergenc
 		   contexts structops share adopt globals interrupt parallel preempt checked features anycontext user percpu
 BT_TESTS	+= kill procs walk scribble nmi nmi_mutant
 BT_OBJS		:= ops ring pack churn growth contexts globals verifier verifier_any bare features anycontext percpu nmi nmi_mutant
-BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf
+BT_BPF_CFLAGS	:= $(BPF_TARGET) -I$(B)/include -Itests/bpf -Ibench
 BT_CFLAGS	= -std=gnu11 -D_GNU_SOURCE $(WARN) -Wshadow -I$(B)/include -I$(B)/include/arenite -Isrc/user -Itests/bpf -I$(BT) $(CFLAGS) \
 		  -DTEST_DIR='"$(abspath $(BT))"' -DTEST_SRC='"$(abspath tests/bpf)"'
-BT_HEADERS	:= $(wildcard tests/bpf/*.h)
+BT_HEADERS	:= $(wildcard tests/bpf/*.h) bench/kern.bpf.h
 
 CHECKS		+= $(BT_TESTS:%=$(BT)/%) tests/bpf/headers.sh
 CHECK_DEPS	+= $(BT_TESTS:%=$(BT)/%) $(BT)/headers-run

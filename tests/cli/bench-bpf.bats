@@ -109,6 +109,60 @@ short=(-w 0.001 -d 0.002)
 	exits 2
 }
 
+@test "nmi --json: every pair of the interrupted rows has its NMI, and nothing fails" {
+	local i pairs
+	arn bench nmi --json -s 100 -r 3 "${short[@]}"
+	nmi_or_skip
+	exits 0
+	is schema 1
+	is bench nmi
+	is options.size 100
+	is options.repeats 3
+	[ "$(json 'rows.*.case' | paste -sd' ')" = "quiet nmi-empty nmi-pair" ] || fail "other rows"
+	for i in 0 1 2; do
+		is "rows.$i.impl" arenite
+		is "rows.$i.size" 100
+		is "rows.$i.fails" 0
+		spread_ok "rows.$i.pair_ns" 3
+		pairs=$(json "rows.$i.pairs")
+		[ "$pairs" -ge $((3 * 512)) ] || fail "$pairs pairs"
+		[ $i -eq 0 ] || is "rows.$i.hits" "$pairs"
+		[ $i -eq 0 ] || spread_ok "rows.$i.on_top_ns" 3
+	done
+	is rows.0.hits 0
+	# The one figure that is sure: an exception takes longer than a pair without one.
+	awk -v quiet="$(json rows.0.pair_ns.median)" -v nmi="$(json rows.1.pair_ns.median)" \
+		'BEGIN { exit !(0 < quiet && quiet < nmi) }' || fail "interrupted pairs cost no more"
+}
+
+@test "nmi: each size that has a cache, down to one object a magazine" {
+	local size
+	for size in 8 4096 32768; do
+		arn bench nmi -s $size -r 1 "${short[@]}"
+		nmi_or_skip
+		exits 0
+		out_has "nmi-pair"
+	done
+}
+
+@test "nmi: what is no size, and what it does not take" {
+	local value
+	for value in 0 x "" 32769; do
+		arn bench nmi -s "$value"
+		exits 2
+		err_has "not a number of bytes"
+	done
+	arn bench nmi -p 2
+	exits 2
+}
+
+@test "nmi without rights says so, and exits 77" {
+	refused bench nmi -r 1 "${short[@]}"
+	exits 77
+	no_out
+	err_has "arenite: "
+}
+
 @test "results go to stdout, progress to stderr" {
 	arn bench malloc-free -p 1 -n 16 -r 2 "${short[@]}"
 	exits 0

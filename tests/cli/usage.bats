@@ -8,7 +8,7 @@ load helper
 
 @test "--help goes to stdout and exits 0, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" check demo features keeper reap stats; do
+	for command in "" bench "bench list" "bench malloc-free" "bench malloc-xfree" "bench nmi" check demo features keeper reap stats; do
 		# shellcheck disable=SC2086
 		arn $command --help
 		exits 0
@@ -56,7 +56,7 @@ load helper
 
 @test "an unknown option is a usage error that names it, at every level" {
 	local command
-	for command in "" bench "bench list" "bench malloc-free" "check /x" demo features "keeper /x" "reap /x" "stats /x"; do
+	for command in "" bench "bench list" "bench malloc-free" "bench nmi" "check /x" demo features "keeper /x" "reap /x" "stats /x"; do
 		# shellcheck disable=SC2086
 		arn $command --brew
 		exits 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* kern.bpf.h - where the arena lies in the kernel: a watchpoint wants the address that programs write to. */
-#ifndef TEST_KERN_BPF_H
-#define TEST_KERN_BPF_H
+#ifndef BENCH_KERN_BPF_H
+#define BENCH_KERN_BPF_H
 
 struct vm_struct {
 	void *addr;
