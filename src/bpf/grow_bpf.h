@@ -186,6 +186,8 @@ __weak int arn__shrink(__u32 keep, __u32 most)
 			break;
 		pages += n;
 	}
+	if (pages)
+		arn_ask_heard(r); /* there is memory again: nobody has to wait out a refusal */
 	return pages;
 }
 

@@ -377,6 +377,8 @@ static void every_instruction(const struct scene *scene)
 		arn_usable_size(t->heap, anchor[k]); /* looks at the chunk, which all calls do the first time */
 	}
 	assert_int_equal(rig_live(t->heap), scene->bare ? 0 : ANCHORS);
+	/* Loads the program that threads run: too many instructions to step through. */
+	assert_int_equal(arn_reap(t->heap), 0);
 	for (k = 0; k < 2; k++) { /* (something may be done once only, such as the slot's memory) */
 		one_kill(scene, NO_KILL);
 		assert_true(v.ended);
@@ -430,8 +432,6 @@ static void at_every_instruction(void **state)
 {
 	size_t i;
 
-	/* Loads the program that threads run: too many instructions to step through. */
-	assert_int_equal(arn_reap(t->heap), 0);
 	for (i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		every_instruction(&scenes[i]);
 	printf("%u kills\n", total);
