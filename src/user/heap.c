@@ -371,7 +371,8 @@ void arn_close(struct arn_heap *heap)
 	if (!heap)
 		return;
 	if (!heap->gone) {
-		arn_keeper_stop(heap);
+		if (heap->keeper)
+			arn_keeper_stop(heap);
 		arn_leave_all(heap);
 	}
 	arn_heap_unregister(heap);
