@@ -14,16 +14,17 @@
 
 double bench_percpu_mib(struct arn_heap *heap)
 {
+	static const __u32 page_bytes = ARN_PAGE_SIZE + ARN_PAGE_SIZE / 16 + sizeof(struct arn_page);
 	struct arn_stats st;
-	double pages;
+	__u64 pages;
 	int c;
 
 	if (arn_get_stats(heap, &st, sizeof(st)))
 		return -1;
-	pages = (double)st.pages_percpu;
+	pages = st.pages_percpu;
 	for (c = ARN_PLAIN_CLASSES; c < ARN_CLASSES; c++)
-		pages += (double)(st.cls[c].magazines / ARN_MAG_PER_PAGE);
-	return pages * (ARN_PAGE_SIZE + ARN_PAGE_SIZE / 16 + sizeof(struct arn_page)) / (double)MIB;
+		pages += st.cls[c].magazines / ARN_MAG_PER_PAGE;
+	return (double)(pages * page_bytes) / (double)MIB;
 }
 
 static double ns(void)

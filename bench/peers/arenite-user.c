@@ -5,4 +5,4 @@
  */
 #define PEER_NAME  "arenite-user"
 #define PEER_FLAGS 0
-#include "arenite.c"
+#include "arenite.c" /* NOLINT(bugprone-suspicious-include) */

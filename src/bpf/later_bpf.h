@@ -61,8 +61,8 @@ static int arn_later_grow(struct bpf_map___arn *map, void *key, void *value)
 
 static arn_inline int arn_schedule_growth(struct arn_root __arena *r)
 {
-	__u32 item = bpf_get_smp_processor_id() * ARN_TASK_ITEMS +
-		     ((bpf_ktime_get_ns() >> ARN_TASK_SHIFT) & (ARN_TASK_ITEMS - 1));
+	__u32 turn = bpf_ktime_get_ns() >> ARN_TASK_SHIFT & (ARN_TASK_ITEMS - 1);
+	__u32 item = bpf_get_smp_processor_id() * ARN_TASK_ITEMS + turn;
 	struct task_struct___arn *task;
 	void *work;
 	int err;
