@@ -130,17 +130,15 @@ static arn_inline void arn_pin_leave(void)
 }
 
 /*
- * A millisecond or so, then the caller falls back.  Few turns, and slow ones: from 6.15 on may_goto grants a
- * function 65,535 turns, then as many again and again for 250 ms, and then ends all of its loops, those under
- * the lock as well.  A spin must not have taken these turns (or a slab is left half made on a CPU that stood
- * still for long).
+ * Some hundred microseconds, then the caller falls back.  From 6.15 on may_goto grants a function 65,535 turns,
+ * then as many again and again for 250 ms, and then ends all of its loops, those under the lock as well: a spin
+ * must leave them the second 65,535 (or on a CPU that stood still for long a slab is left half made).
  */
-#define ARN_SPIN_MAX (1u << 15)
+#define ARN_SPIN_MAX (1u << 16)
 
 static arn_inline void arn_relax(__u32 i)
 {
 	(void)i;
-	bpf_ktime_get_ns();
 }
 
 #define arn_clock() ((__u32)(bpf_ktime_get_ns() >> 20))
