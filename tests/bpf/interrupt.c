@@ -206,7 +206,8 @@ static void interrupts_on_top_of_busy_producers(void **state)
 		      "instructions\n",
 		      made, churn->bss->ticks, cpus, start, bypass);
 	assert_true(bypass > 0);
-	if (churn->bss->ticks * 1000 < (__u64)cpus * LEAST_HZ * start)
+	/* (Emulated, a tick takes longer than their period.) */
+	if (!getenv("TEST_SCALE") && churn->bss->ticks * 1000 < (__u64)cpus * LEAST_HZ * start)
 		fail_msg("%llu interrupts in %llu ms: fewer than %d a second and CPU", churn->bss->ticks, start,
 			 LEAST_HZ);
 }
