@@ -6,23 +6,8 @@
 
 load helper
 
-setup_file() {
-	LACKS=
-	if [ "$(id -u)" -ne 0 ]; then
-		LACKS="mounting a BPF file system needs root"
-	else
-		LACKS=$(bpf_lacks)
-	fi
-	export LACKS
-	export FS=$BATS_FILE_TMPDIR/bpf
-	[ -z "$LACKS" ] || return 0
-	mkdir "$FS"
-	mount -t bpf bpf "$FS"
-}
-
-teardown_file() {
-	[ -n "$LACKS" ] || umount "$FS"
-}
+setup_file() { mount_bpffs; }
+teardown_file() { umount_bpffs; }
 
 setup() {
 	[ -z "$LACKS" ] || skip "$LACKS"

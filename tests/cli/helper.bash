@@ -67,3 +67,20 @@ refused() {
 nmi_or_skip() {
 	[ "$status" -ne 77 ] || ! grep -q "no watchpoint\|none fires" "$err" "$out" || skip "$(cat "$err" "$out")"
 }
+
+# For files whose heaps are pinned: mounts $FS, a BPF file system of the file's own, or says in $LACKS why not.
+mount_bpffs() {
+	LACKS=
+	if [ "$(id -u)" -ne 0 ]; then
+		LACKS="mounting a BPF file system needs root"
+	else
+		LACKS=$(bpf_lacks)
+	fi
+	export LACKS
+	export FS=$BATS_FILE_TMPDIR/bpf
+	[ -z "$LACKS" ] || return 0
+	mkdir "$FS"
+	mount -t bpf bpf "$FS"
+}
+
+umount_bpffs() { [ -n "$LACKS" ] || umount "$FS"; }

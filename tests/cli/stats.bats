@@ -6,23 +6,11 @@
 load helper
 
 setup_file() {
-	LACKS=
-	if [ "$(id -u)" -ne 0 ]; then
-		LACKS="mounting a BPF file system needs root"
-	else
-		LACKS=$(bpf_lacks)
-	fi
-	export LACKS
-	export FS=$BATS_FILE_TMPDIR/bpf
-	[ -z "$LACKS" ] || return 0
-	mkdir "$FS"
-	mount -t bpf bpf "$FS"
-	"$top/build/cli/pinheap" "$FS/heap" $((3 << 20))
+	mount_bpffs
+	[ -n "$LACKS" ] || "$top/build/cli/pinheap" "$FS/heap" $((3 << 20))
 }
 
-teardown_file() {
-	[ -n "$LACKS" ] || umount "$FS"
-}
+teardown_file() { umount_bpffs; }
 
 # For the tests that need a heap.
 heap_needed() { [ -z "$LACKS" ] || skip "$LACKS"; }
