@@ -62,18 +62,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!args_uint(arg, 8, 1 << 20, &o->size))
 			return args_bad(state, "-s '%s': not a number of bytes from 8 to 1048576", arg);
 		return 0;
-	case 'w':
-		if (!args_seconds(arg, 3600, &o->warm))
-			return args_bad(state, "-w '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'd':
-		if (!args_seconds(arg, 3600, &o->secs))
-			return args_bad(state, "-d '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'r':
-		if (!args_uint(arg, 1, BENCH_MAX_REPEATS, &o->repeats))
-			return args_bad(state, "-r '%s': not a number from 1 to %d", arg, BENCH_MAX_REPEATS);
-		return 0;
 	case 'a':
 		o->pin = true;
 		return 0;
@@ -99,7 +87,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return args_bad(state, "'%s': not an option", arg);
 	}
-	return ARGP_ERR_UNKNOWN;
+	return bench_parse_times(key, arg, state, o);
 }
 
 void bench_malloc_defaults(struct bench_options *o, const struct bench_scenario *s)

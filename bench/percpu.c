@@ -91,18 +91,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return args_bad(state, "--cpus '%s': not a list like 2,128 of different numbers up to 1024",
 					arg);
 		return 0;
-	case 'w':
-		if (!args_seconds(arg, 3600, &o->b.warm))
-			return args_bad(state, "-w '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'd':
-		if (!args_seconds(arg, 3600, &o->b.secs))
-			return args_bad(state, "-d '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'r':
-		if (!args_uint(arg, 1, 1000, &o->b.repeats))
-			return args_bad(state, "-r '%s': not a number from 1 to 1000", arg);
-		return 0;
 	case 'a':
 		o->b.pin = true;
 		return 0;
@@ -111,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return args_bad(state, "'%s': not an option", arg);
 	}
-	return ARGP_ERR_UNKNOWN;
+	return bench_parse_times(key, arg, state, &o->b);
 }
 
 /* What the kernel's per-CPU objects come out of: meminfo's Percpu, and the slabs of what describes them. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "args.h"
 #include "runner.h"
 #include "out.h"
 
@@ -253,4 +254,23 @@ int bench_run(struct bench_set *set, const struct bench_options *o)
 	}
 	out_progress(NULL);
 	return err ? err : settle(set, o);
+}
+
+error_t bench_parse_times(int key, char *arg, struct argp_state *state, struct bench_options *o)
+{
+	switch (key) {
+	case 'w':
+		if (!args_seconds(arg, 3600, &o->warm))
+			return args_bad(state, "-w '%s': not seconds from 0.001 to 3600", arg);
+		return 0;
+	case 'd':
+		if (!args_seconds(arg, 3600, &o->secs))
+			return args_bad(state, "-d '%s': not seconds from 0.001 to 3600", arg);
+		return 0;
+	case 'r':
+		if (!args_uint(arg, 1, BENCH_MAX_REPEATS, &o->repeats))
+			return args_bad(state, "-r '%s': not a number from 1 to %d", arg, BENCH_MAX_REPEATS);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }

@@ -9,6 +9,7 @@
 #ifndef BENCH_RUNNER_H
 #define BENCH_RUNNER_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,6 +25,9 @@ struct bench_options {
 	unsigned int size, repeats;
 	double warm, secs;
 };
+
+/* -w, -d and -r, which all scenarios have; ARGP_ERR_UNKNOWN for other keys. */
+error_t bench_parse_times(int key, char *arg, struct argp_state *state, struct bench_options *o);
 
 struct bench_cell {
 	unsigned int producers, allocs;

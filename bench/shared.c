@@ -365,24 +365,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return args_bad(state, "-s '%s': not a number of bytes from 8 to %d", arg, MOST_BYTES);
 		o->size = (o->size + 63) & ~63u;
 		return 0;
-	case 'w':
-		if (!args_seconds(arg, 3600, &o->warm))
-			return args_bad(state, "-w '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'd':
-		if (!args_seconds(arg, 3600, &o->secs))
-			return args_bad(state, "-d '%s': not seconds from 0.001 to 3600", arg);
-		return 0;
-	case 'r':
-		if (!args_uint(arg, 1, 1000, &o->repeats))
-			return args_bad(state, "-r '%s': not a number from 1 to 1000", arg);
-		return 0;
 	case ARGS_KEY_JSON:
 		return 0;
 	case ARGP_KEY_ARG:
 		return args_bad(state, "'%s': not an option", arg);
 	}
-	return ARGP_ERR_UNKNOWN;
+	return bench_parse_times(key, arg, state, o);
 }
 
 static int shared_main(const struct bench_scenario *s, int argc, char **argv)
