@@ -132,7 +132,7 @@ static arn_inline void arn_pin_leave(void)
 /*
  * Some hundred microseconds, then the caller falls back.  From 6.15 on may_goto grants a function 65,535 turns,
  * then as many again and again for 250 ms, and then ends all of its loops, those under the lock as well: a spin
- * must leave them the second 65,535 (or on a CPU that stood still for long a slab is left half made).
+ * should leave them the second 65,535 (suspected, not shown: on a CPU that stood still, a slab left half made).
  */
 #define ARN_SPIN_MAX (1u << 16)
 
