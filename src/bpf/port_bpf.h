@@ -130,11 +130,12 @@ static arn_inline void arn_pin_leave(void)
 }
 
 /*
- * Some hundred microseconds, then the caller falls back.  From 6.15 on may_goto grants a function 65,535 turns,
- * then as many again and again for 250 ms, and then ends all of its loops, those under the lock as well: a spin
- * should leave them the second 65,535 (suspected, not shown: on a CPU that stood still, a slab left half made).
+ * About a hundred microseconds, then the caller falls back.  may_goto (6.15 and later) counts all turns of a
+ * function: after 65,535 it begins to look at the clock, and from 250 ms later on it ends every loop there at its
+ * next turn, also those under the lock, which would leave a slab half made.  So the spin takes only half of the
+ * turns that are granted without a look; nothing done under the lock takes the other half.
  */
-#define ARN_SPIN_MAX (1u << 16)
+#define ARN_SPIN_MAX (1u << 15)
 
 static arn_inline void arn_relax(__u32 i)
 {
