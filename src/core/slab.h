@@ -190,10 +190,12 @@ static arn_inline __u32 arn_slab_new(arn_base b, struct arn_root __arena *r, __u
 static arn_inline __u32 arn_slab_take(arn_base b, struct arn_root __arena *r, __u32 cls, __u32 head, __u32 m, __u32 n,
 				      __u32 want, __u32 *one)
 {
-	__u32 taken = n, w = head * 4, end = w + arn_desc(b, r, head)->npages * 4;
+	__u32 taken = n, w = head * 4, end;
 	struct arn_page __arena *h;
 	__u64 rest;
 
+	/* (Masked: a corrupt descriptor's pages would take seconds.) */
+	end = w + (arn_desc(b, r, head)->npages & (2 * ARN_SLAB_MAX_PAGES - 1)) * 4;
 	/* By words of bits, not by offsets: the last slab of 4 GiB ends at offset 0. */
 	for (; w < end && n < want && arn_may_loop; w++) {
 		if (!arn_load_relaxed(arn_bits(b, r, w << 10)))
