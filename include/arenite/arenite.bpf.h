@@ -48,8 +48,9 @@ ARN_ARENA;
  * ARN_PAGES_ANY_CONTEXT, defined before the include: for kernels that give an arena's pages to every program (7.0; the
  * user side's arn_has("pages-any-context") tells).  An allocation that finds no mapped memory maps some itself, at
  * most 64 MiB (10 ms) a call: for objects above 16 MiB reserve ahead.  NULL then means that the arena or the machine
- * is full.  arn_reserve and arn_trim may be called where nobody may sleep.  Other kernels refuse such an object, however it guards its calls: build it a
- * second time without, and load the one that fits.  All units of an object are built alike.
+ * is full.  arn_reserve and arn_trim may be called where nobody may sleep, but arn_trim unmaps nothing there.  Other
+ * kernels refuse such an object, however it guards its calls: build it a second time without, and load the one that
+ * fits.  All units of an object are built alike.
  */
 #ifdef ARN_PAGES_ANY_CONTEXT
 __u32 arn_pages_any_context __weak; /* arn_attach looks for its name */
@@ -179,7 +180,8 @@ int arn_reserve(__u64 bytes);
 /*
  * Sleepable (likewise).  Gives back what this CPU caches, the depot, empty slabs, then whole chunks to the
  * kernel.  Other CPUs' caches stay: the user side's arn_trim visits them.  Returns pages (4 KiB)
- * unmapped, -ENOENT: no heap.
+ * unmapped (0 in an object built with ARN_PAGES_ANY_CONTEXT: the kernel would take them later, under other
+ * processes' eyes), -ENOENT: no heap.
  */
 int arn_trim(void);
 

@@ -85,6 +85,7 @@ __weak int arn__chunk_add(__u32 chunk, __u32 from)
 	return arn_chunk_add(ARN_HERE, r, chunk, from);
 }
 
+#ifndef ARN_PAGES_ANY_CONTEXT
 __weak int arn__chunk_drop(void)
 {
 	struct arn_root __arena *r = arn_root(ARN_HERE);
@@ -92,6 +93,7 @@ __weak int arn__chunk_drop(void)
 	arn_name_arena();
 	return arn_shrink_chunk(ARN_HERE, r, bpf_get_smp_processor_id());
 }
+#endif
 
 /* One chunk more: 0, or why not. */
 static arn_inline int arn_grow_one(struct arn_root __arena *r)
@@ -170,6 +172,7 @@ __weak int arn__grow_asked(void)
 	return err;
 }
 
+#ifndef ARN_PAGES_ANY_CONTEXT
 /* Gives back at most most chunks while keep pages stay free.  Returns pages given back. */
 __weak int arn__shrink(__u32 keep, __u32 most)
 {
@@ -190,6 +193,7 @@ __weak int arn__shrink(__u32 keep, __u32 most)
 		arn_ask_heard(r); /* there is memory again: nobody has to wait out a refusal */
 	return pages;
 }
+#endif
 
 __weak int arn_trim(void)
 {
@@ -200,7 +204,15 @@ __weak int arn_trim(void)
 		return -ARN_ENOENT;
 	arn_reclaim(r);
 	arn_reclaim_emergency();
+#ifdef ARN_PAGES_ANY_CONTEXT
+	/*
+	 * From who may not sleep the kernel takes pages back later, by a worker: a process would go on seeing the old
+	 * ones where the chunk has been mapped again since.
+	 */
+	return 0;
+#else
 	return arn__shrink(arn_load_relaxed(&r->low_pages), ARN_MAX_CHUNKS);
+#endif
 }
 
 #endif

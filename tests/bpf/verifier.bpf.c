@@ -104,8 +104,10 @@ VER(arn__settle_one_quietly)
 VER(arn__settle_quietly)
 VER(arn__ask)
 VER(arn__grow_asked)
+#ifndef ARN_PAGES_ANY_CONTEXT
 VER(arn__shrink, x->a, x->b)
 VER(arn__chunk_drop)
+#endif
 ANY(arn__grow)
 #ifdef ARN_PAGES_ANY_CONTEXT
 ANY(arn__make_room, x->a, x->b)
