@@ -5,6 +5,8 @@
 #include <time.h>
 #include "crowd.h"
 
+#define PATIENCE_MS 60000
+
 struct rig *t;
 struct churn_bpf *churn;
 
@@ -41,6 +43,7 @@ static void *work(void *arg)
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &w->arg, .ctx_size_in = sizeof(w->arg));
 	struct sched_param first = { .sched_priority = 1 };
 	struct rusage used;
+	__u64 now;
 
 	rig_pin_cpu(w->cpu);
 	if (w->wakes_us && sched_setscheduler(0, SCHED_FIFO, &first)) {
@@ -51,7 +54,9 @@ static void *work(void *arg)
 		if (w->wakes_us)
 			usleep((useconds_t)w->wakes_us);
 		w->err = bpf_prog_test_run_opts(bpf_program__fd(w->prog), &opts);
-	} while (!w->err && crowd_now_ms() < w->deadline);
+		now = crowd_now_ms();
+	} while (!w->err &&
+		 (now < w->deadline || (w->arg.made + w->arg.freed < w->least && now < w->deadline + PATIENCE_MS)));
 	if (!getrusage(RUSAGE_THREAD, &used))
 		w->preempted = (__u64)used.ru_nivcsw;
 	return NULL;

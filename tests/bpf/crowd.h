@@ -19,6 +19,7 @@ struct worker {
 	struct bpf_program *prog;
 	struct churn arg; /* .made and the like add up */
 	int cpu;
+	__u64 least; /* made and freed: it goes on until then, though no longer than a minute */
 	int wakes_us; /* 0: an ordinary thread; else one of real-time priority that wakes so often for a short run */
 	__u64 preempted; /* out: times that it lost its CPU */
 	pthread_t thread;

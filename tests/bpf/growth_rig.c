@@ -71,6 +71,18 @@ __u64 count(enum arn_count what)
 	return *(volatile __u64 *)&t->root->count[what];
 }
 
+/* The kernel may take long to refuse a chunk. */
+static bool somebody_maps(void)
+{
+	const volatile __u32 *dir = (__u32 *)(t->base + ARN_DIR_OFF);
+	__u32 chunk;
+
+	for (chunk = 0; chunk < ARN_MAX_CHUNKS; chunk++)
+		if (dir[chunk] == ARN_CHUNK_BUSY)
+			return true;
+	return false;
+}
+
 void rest(void)
 {
 	__u64 mapped;
@@ -78,7 +90,7 @@ void rest(void)
 	do {
 		mapped = *(volatile __u64 *)&t->root->pages_mapped;
 		usleep(100000);
-	} while (mapped != *(volatile __u64 *)&t->root->pages_mapped);
+	} while (mapped != *(volatile __u64 *)&t->root->pages_mapped || somebody_maps());
 }
 
 void need(const char *feature)

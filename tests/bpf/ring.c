@@ -142,7 +142,7 @@ static void hand_over(bool user_sends, bool user_receives)
 	for (kind = RING_SPSC; kind <= RING_MPSC; kind++)
 		for (i = 0; i < 3; i++)
 			for (k = 0; k < 3; k++) {
-				__u64 n = size[k] * 200 < 100000 ? size[k] * 200 : 100000;
+				__u64 n = (size[k] * 200 < 100000 ? size[k] * 200 : 100000) / rig_scale();
 				struct arn_ring_handle *h = kind == RING_SPSC ? arn_ring_create_spsc(t->heap, size[k])
 									      : arn_ring_create_mpsc(t->heap, size[k]);
 				struct end a = end_new(h, user_sends, true, kind, most[i], n);
@@ -201,11 +201,12 @@ static void as_on_a_machine_with_weaker_order(void **state)
 static void producers_of_both_worlds(void **state)
 {
 	struct arn_ring_handle *h = arn_ring_create_mpsc(t->heap, 256);
-	struct end p[4], c = end_new(h, true, false, RING_MPSC, 64, 200000);
+	__u64 n = 50000 / rig_scale();
+	struct end p[4], c = end_new(h, true, false, RING_MPSC, 64, 4 * n);
 	__u32 i;
 
 	for (i = 0; i < 4; i++) {
-		p[i] = end_new(h, i & 1, true, RING_MPSC, i / 2 ? 1 : 16, 50000);
+		p[i] = end_new(h, i & 1, true, RING_MPSC, i / 2 ? 1 : 16, n);
 		p[i].s.id = i;
 		p[i].cpu = (int)(i ^ i / 2) % rig_cpus() & 1;
 	}

@@ -13,12 +13,19 @@
 #include "ops.skel.h"
 
 #define ARENA (128 * MiB)
+#define SMALL (32 * MiB) /* that a test can fill */
 
 static struct rig *t;
 
 static int setup(void **state)
 {
 	t = rig_new(ARENA, 0);
+	return 0;
+}
+
+static int setup_small(void **state)
+{
+	t = rig_new(SMALL, 0);
 	return 0;
 }
 
@@ -224,7 +231,7 @@ static void a_full_heap_says_so(void **state)
 		for (n = 0, i = 0; i < 3; i++) {
 			for (; n < N && (p[n] = arn_malloc(t->heap, sizes[i])); n++)
 				memset(p[n], n, sizes[i]);
-			assert_true(n > 1500 && n < N);
+			assert_true(n > 500 && n < N);
 			assert_int_equal(errno, ENOMEM);
 		}
 		got[turn] = n;
@@ -239,7 +246,7 @@ static void a_full_heap_says_so(void **state)
 /* What lies in the caches is memory too: small objects' is given to a large one. */
 static void cached_memory_is_reclaimed(void **state)
 {
-	enum { N = 60000 };
+	enum { N = 15000 };
 	static char *p[N];
 	char *big;
 	int i;
@@ -248,7 +255,7 @@ static void cached_memory_is_reclaimed(void **state)
 		p[i] = take(1000);
 	for (i = 0; i < N; i++)
 		assert_int_equal(arn_free(t->heap, p[i]), 0);
-	big = arn_malloc(t->heap, ARENA / 2);
+	big = arn_malloc(t->heap, SMALL / 2);
 	if (!big)
 		fail_msg("%s", arn_last_error());
 	assert_int_equal(bpf_free(t, big), 0);
@@ -458,8 +465,8 @@ int main(void)
 		T(in_bulk),
 		T(the_other_calls),
 		T(what_is_no_object_is_refused),
-		T(a_full_heap_says_so),
-		T(cached_memory_is_reclaimed),
+		cmocka_unit_test_setup_teardown(a_full_heap_says_so, setup_small, teardown),
+		cmocka_unit_test_setup_teardown(cached_memory_is_reclaimed, setup_small, teardown),
 		T(a_slot_is_claimed_at_the_first_call_and_given_back),
 		T(two_hundred_threads_share_sixty_four_slots),
 		T(more_threads_than_slots_at_once),
