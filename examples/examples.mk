@@ -29,5 +29,5 @@ CHECKS		+= examples/readme-test.sh \
 CHECK_DEPS	+= $(EX_BUILT)
 
 # In the guests of tests/vm, whose kernels have sched_ext.
-VM_TESTS	+= examples/scx_tasks/scx_tasks-test.sh
+VM_EACH	+= examples/scx_tasks/scx_tasks-test.sh
 VM_FILES	+= $(EX)/scx_tasks

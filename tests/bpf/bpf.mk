@@ -45,7 +45,6 @@ BT_SLOW_LIB	:= $(LIB_SRC:src/user/%.c=$(BT)/slow/%.o)
 CHECKS		+= $(BT)/torture
 CHECK_DEPS	+= $(BT)/torture
 TORTURE		+= $(BT)/torture $(BT)/kill $(BT)/scribble $(BT)/nmi $(BT)/interrupt
-VM_TASKS	+= $(BT)/torture
 VM_FILES	+= $(BT)/torture-plain
 $(BT)/slow/sys.bpf.o: src/bpf/sys.bpf.c $(HEADERS)
 	@mkdir -p $(@D)

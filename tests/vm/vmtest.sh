@@ -12,6 +12,8 @@
 # VM_JOBS=N             guests at a time
 # VM_PATIENCE=N         seconds for one download
 # VM_UNBOOTED=skip      a guest that does not boot, tried twice, is no failure but a skip
+# VM_WHOLE=1            every guest runs all its tests; else, where several kernels are run, those that ask a kernel
+#                       nothing of its own take turns: each runs on one of them
 # UPDATE=1              only measure the verifier, into tests/bpf/verifier.golden
 set -eu
 export LC_ALL=C
@@ -55,12 +57,27 @@ done
 plan=$(guests | awk -v c=$column -v want=" $want " 'index(want, " " $c " ")')
 [ -z "${UPDATE:-}" ] || plan=$(awk '$4 == "all" { $4 = "figures"; print }' <<<"$plan")
 
+# Which kernel's turn a test is.
+lists=
+whole=$(awk '$4 == "all" { print $1 }' <<<"$plan" | wc -l)
+if [ "$whole" -gt 1 ] && [ -z "${VM_WHOLE:-}" ]; then
+	turn=0
+	for name in $(awk '$4 == "all" { print $1 }' <<<"$plan"); do
+		tr ' ' '\n' <"$dir/all.tests" | awk -v turn=$turn -v n="$whole" -v each="$(cat "$dir/each.tests")" '
+			BEGIN { split(each, name, " "); for (i in name) on[name[i]] = 1 }
+			$0 in on || others++ % n == turn' | tr '\n' ' ' >"$dir/turn-$name.tests"
+		lists+=" $dir/turn-$name.tests"
+		turn=$((turn + 1))
+	done
+	plan=$(awk '$4 == "all" { $4 = "turn-" $1 } 1' <<<"$plan")
+fi
+
 # ---- Run ----
 
 # shellcheck disable=SC2046
 "$here/fetch.sh" "$dir" qemu $(awk '!seen[$2]++ { print $2 }' <<<"$plan")
 # shellcheck disable=SC2046
-[ -e "$dir/qemu.missing" ] || "$here/pack.sh" "$dir" "$dir/initramfs" $(cat "$dir/files")
+[ -e "$dir/qemu.missing" ] || "$here/pack.sh" "$dir" "$dir/initramfs" $(cat "$dir/files") $lists
 rm -rf "$dir/log"
 mkdir -p "$dir/log"
 
