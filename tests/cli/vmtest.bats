@@ -139,6 +139,18 @@ boots() { [ "$(wc -l <"$vm/boots")" -eq "$1" ] || fail "booted $(wc -l <"$vm/boo
 	out_has '^vmtest: no guest was run'
 }
 
+@test "where several kernels run, tests that ask none anything of its own take turns" {
+	cp -r "$vm/linux-7.3" "$vm/linux-6.12"
+	echo build/bpftest/one build/bpftest/two build/bpftest/three build/bpftest/four >"$vm/all.tests"
+	echo build/bpftest/one >"$vm/each.tests"
+	KERNEL="6.12 7.3" try tests/vm/vmtest.sh "$vm"
+	[ "$(cat "$vm/turn-6.12.tests")" = "build/bpftest/one build/bpftest/two build/bpftest/four " ]
+	[ "$(cat "$vm/turn-7.3.tests")" = "build/bpftest/one build/bpftest/three " ]
+	VM_WHOLE=1 KERNEL="6.12 7.3" try tests/vm/vmtest.sh "$vm"
+	exits 1
+	out_has 'FAIL bpftest/four: not reached'
+}
+
 @test "a guest that there is not is a wrong call" {
 	GUESTS=9.9 try tests/vm/vmtest.sh "$vm"
 	exits 2

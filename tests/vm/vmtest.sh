@@ -57,17 +57,16 @@ done
 plan=$(guests | awk -v c=$column -v want=" $want " 'index(want, " " $c " ")')
 [ -z "${UPDATE:-}" ] || plan=$(awk '$4 == "all" { $4 = "figures"; print }' <<<"$plan")
 
-# Which kernel's turn a test is.
-lists=
-whole=$(awk '$4 == "all" { print $1 }' <<<"$plan" | wc -l)
-if [ "$whole" -gt 1 ] && [ -z "${VM_WHOLE:-}" ]; then
-	turn=0
-	for name in $(awk '$4 == "all" { print $1 }' <<<"$plan"); do
-		tr ' ' '\n' <"$dir/all.tests" | awk -v turn=$turn -v n="$whole" -v each="$(cat "$dir/each.tests")" '
-			BEGIN { split(each, name, " "); for (i in name) on[name[i]] = 1 }
-			$0 in on || others++ % n == turn' | tr '\n' ' ' >"$dir/turn-$name.tests"
-		lists+=" $dir/turn-$name.tests"
-		turn=$((turn + 1))
+# Whose turn a test is.
+lists=()
+mapfile -t takers < <(awk '$4 == "all" { print $1 }' <<<"$plan")
+if [ ${#takers[@]} -gt 1 ] && [ -z "${VM_WHOLE:-}" ]; then
+	for ((turn = 0; turn < ${#takers[@]}; turn++)); do
+		list=$dir/turn-${takers[turn]}.tests
+		awk -v turn=$turn -v n=${#takers[@]} -v each="$(cat "$dir/each.tests")" '
+			BEGIN { split(each, name, " "); for (i in name) on[name[i]] = 1; ORS = " " }
+			{ for (i = 1; i <= NF; i++) if ($i in on || others++ % n == turn) print $i }' "$dir/all.tests" >"$list"
+		lists+=("$list")
 	done
 	plan=$(awk '$4 == "all" { $4 = "turn-" $1 } 1' <<<"$plan")
 fi
@@ -77,7 +76,7 @@ fi
 # shellcheck disable=SC2046
 "$here/fetch.sh" "$dir" qemu $(awk '!seen[$2]++ { print $2 }' <<<"$plan")
 # shellcheck disable=SC2046
-[ -e "$dir/qemu.missing" ] || "$here/pack.sh" "$dir" "$dir/initramfs" $(cat "$dir/files") $lists
+[ -e "$dir/qemu.missing" ] || "$here/pack.sh" "$dir" "$dir/initramfs" $(cat "$dir/files") "${lists[@]}"
 rm -rf "$dir/log"
 mkdir -p "$dir/log"
 
