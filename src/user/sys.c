@@ -156,7 +156,7 @@ int arn_sys_reserve_bytes(struct arn_heap *heap, __u64 bytes)
 
 int arn_sys_drain_cpus(struct arn_heap *heap)
 {
-	__u32 cpu, turn, n = arn_root(heap->base)->ncpus;
+	__u32 cpu, turn, n = heap->k->ncpus; /* (the root's may be anything) */
 	int err = arn_sys_load(heap);
 
 	for (cpu = 0; !err && cpu < n; cpu++) {

@@ -240,7 +240,7 @@ static __u64 value(__u64 was)
 	}
 }
 
-static void try_value(__u32 off, __u64 val)
+static void try_value(__u32 off, __u64 val, bool trim)
 {
 	__u64 begin = ms(), took;
 
@@ -248,7 +248,7 @@ static void try_value(__u32 off, __u64 val)
 	now->value = val;
 	alarm(PATIENCE * scale);
 	*(__u64 *)(t->base + off) = val;
-	call_all(now->words++ % 16 == 0);
+	call_all(now->words++ % 16 == 0 || trim);
 	put_back();
 	alarm(0);
 	took = ms() - begin;
@@ -265,15 +265,16 @@ static void try_word(__u32 off, int values)
 	if (turn++ % scale)
 		return;
 	while (values--)
-		try_value(off, value(*(__u64 *)(t->base + off)));
+		try_value(off, value(*(__u64 *)(t->base + off)), false);
 }
 
-/* What once took half a minute: a class whose slabs have 65,535 pages. */
+/* What once took too long: a class whose slabs have 65,535 pages; caches of four billion CPUs. */
 static const struct {
 	__u32 off;
 	__u64 value;
 } known[] = {
 	{ ARN_ROOT_OFF + offsetof(struct arn_root, cls), ~0ULL },
+	{ ARN_ROOT_OFF + offsetof(struct arn_root, ncpus), ~0ULL },
 };
 
 static void try_all(bool all)
@@ -284,7 +285,7 @@ static void try_all(bool all)
 
 	build();
 	for (k = 0; k < sizeof(known) / sizeof(*known); k++)
-		try_value(known[k].off, known[k].value);
+		try_value(known[k].off, known[k].value, true);
 	for (off = ARN_ROOT_OFF; off < end; off += 8)
 		try_word(off, values);
 	for (off = ARN_DIR_OFF; off < ARN_SLOTS_OFF - 16384; off += 8) {
