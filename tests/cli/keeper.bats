@@ -38,6 +38,7 @@ stat_of() { "$arenite" stats "$heap" --json >"$BATS_TEST_TMPDIR/stats" && "$json
 
 # end SIGNAL: it is gone, with its exit status in $status and its output in $out and $err.
 end() {
+	# shellcheck disable=SC2034 # out_has and err_has look there
 	out=$BATS_TEST_TMPDIR/keeper.out err=$BATS_TEST_TMPDIR/keeper.err
 	kill "-$1" "$kept"
 	status=0

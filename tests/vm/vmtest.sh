@@ -9,7 +9,7 @@
 # KERNEL="6.12 7.3"     which kernels; all (the default) are 6.12, 6.16, 6.18 and 7.3
 # GUESTS="6.12-full"    which guests, by name, instead
 # VM_SECONDS=N          the whole run's time: tests not reached by then are skipped
-# VM_JOBS=N             guests at a time
+# VM_JOBS=N             guests at a time; one more than there are CPUs, as some of their time goes by waiting
 # VM_PATIENCE=N         seconds for one download
 # VM_UNBOOTED=skip      a guest that does not boot, tried twice, is no failure but a skip
 # VM_WHOLE=1            every guest runs all its tests; else, where several kernels are run, those that ask a kernel
@@ -89,7 +89,7 @@ while read -r name kernel cpus tests options; do
 		[ ! -e "$dir/$what.missing" ] || absent+="not run: $name: $(cat "$dir/$what.missing")"$'\n'
 		[ ! -e "$dir/$what.missing" ] || continue 2
 	done
-	while [ "$(jobs -rp | wc -l)" -ge "${VM_JOBS:-$(nproc)}" ]; do wait -n || true; done
+	while [ "$(jobs -rp | wc -l)" -ge "${VM_JOBS:-$(($(nproc) + 1))}" ]; do wait -n || true; done
 	say "$name: Linux $(sed 's/^linux-[a-z]*-//' "$dir/linux-$kernel/package"), $cpus CPUs${options:+, $options}"
 	# shellcheck disable=SC2086
 	"$here/guest.sh" "$dir" "$name" "$kernel" "$cpus" "$tests" "$deadline" $options &
