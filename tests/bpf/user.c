@@ -13,7 +13,7 @@
 #include "ops.skel.h"
 
 #define ARENA (128 * MiB)
-#define SMALL (32 * MiB) /* that a test can fill */
+#define SMALL (64 * MiB) /* that a test can fill */
 
 static struct rig *t;
 

@@ -18,14 +18,14 @@
 set -eu
 export LC_ALL=C
 
-# NAME KERNEL CPUS TESTS COMMAND-LINE
+# NAME KERNEL CPUS TESTS COMMAND-LINE, the longest first
 guests() {
 	cat <<-'END'
 		6.12       6.12  2  all
-		6.12-full  6.12  2  tasks  preempt=full
-		6.16       6.16  2  all
-		6.18       6.18  2  all
 		7.3        7.3   2  all
+		6.18       6.18  2  all
+		6.16       6.16  2  all
+		6.12-full  6.12  2  tasks  preempt=full
 		7.3-4cpu   7.3   4  tasks
 	END
 }
@@ -112,4 +112,4 @@ if [ -n "${UPDATE:-}" ]; then
 	exit 0
 fi
 
-absent=$absent awk -v names="${ran[*]}" -v dir="$dir/log" -f "$here/matrix.awk"
+absent=$absent awk -v names="$(printf '%s\n' "${ran[@]}" | sort -V | tr '\n' ' ')" -v dir="$dir/log" -f "$here/matrix.awk"
