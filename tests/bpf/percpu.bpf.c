@@ -6,7 +6,7 @@
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <arenite/arenite.bpf.h>
-#include <bpf/bpf_core_read.h>
+#include "kern.bpf.h"
 #include "percpu.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -140,31 +140,6 @@ static void mark_or_look(struct pc *o, _Bool marks)
 		bad += marks ? mark(word(vec + i * 8), size) : look(word(vec + i * 8), size);
 	}
 	o->ret = bad;
-}
-
-struct vm_struct {
-	void *addr;
-} __attribute__((preserve_access_index));
-
-struct bpf_arena {
-	struct vm_struct *kern_vm;
-} __attribute__((preserve_access_index));
-
-/* Where the kernel maps an arena word: half a guard of 64 KiB above its area. */
-static void watch(struct pc *o)
-{
-	struct vm_struct *vm = ((struct bpf_arena *)(void *)&arn_arena)->kern_vm;
-	void *addr = BPF_CORE_READ(vm, addr);
-
-	o->ret = addr ? (__s64)addr + 32768 + (__u32)o->a : 0;
-}
-
-SEC("syscall")
-int pc_watch(struct pc *o)
-{
-	asm volatile("" : : "r"(&arn_arena));
-	watch(o);
-	return 0;
 }
 
 SEC("syscall")

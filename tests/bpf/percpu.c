@@ -23,7 +23,7 @@ static __s64 run(__u32 code, __u64 a, __u64 b, __u32 n)
 {
 	struct pc o = { .code = code, .n = n, .a = a, .b = b };
 
-	rig_run(code == PC_WATCH ? pc->progs.pc_watch : pc->progs.pc_run, &o, sizeof(o));
+	rig_run(pc->progs.pc_run, &o, sizeof(o));
 	return o.ret;
 }
 
@@ -278,9 +278,10 @@ static void an_nmi_on_top_of_every_claim(void **state)
 					.sample_period = 1 };
 	__u32 cls = ARN_PLAIN_CLASSES + 3; /* 64 bytes */
 
-	attr.bp_addr = (__u64)run(
-		PC_WATCH, ARN_SLOTS_OFF + offsetof(struct arn_slot, cache) + cls * sizeof(struct arn_cache), 0, 0);
-	assert_int_not_equal(attr.bp_addr, 0);
+	rig_run(pc->progs.kern_find, NULL, 0);
+	assert_int_not_equal(pc->bss->kern_base, 0);
+	attr.bp_addr =
+		pc->bss->kern_base + ARN_SLOTS_OFF + offsetof(struct arn_slot, cache) + cls * sizeof(struct arn_cache);
 	under(&attr, 64);
 	assert_true(rig_fail(t, ARN_FAIL_BYPASS) > bypass + 100);
 }

@@ -19,7 +19,6 @@ enum percpu_code {
 	PC_CHURN, /* a: size (0: any), n: turns -> NULLs */
 	PC_MARK, /* a: size, b: array, n -> objects whose copies were not all zero; marks them all */
 	PC_LOOK, /* a: size, b: array, n -> objects whose copies lost their mark */
-	PC_WATCH, /* a: offset -> kernel address of that word */
 };
 
 struct pc {

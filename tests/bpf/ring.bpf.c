@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <arenite/arenite.bpf.h>
+#include "kern.bpf.h"
 #include "ring.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -188,23 +189,5 @@ int ring_tick(struct bpf_perf_event_data *ctx)
 	if ((tick_role == TICK_PUT ? send(&s) : tick_role == TICK_GET ? receive(&s) : 0) < 0)
 		__sync_fetch_and_add(&tick_refused, 1);
 	tick_side = s;
-	return 0;
-}
-
-/* Where the kernel has mapped the arena, for watchpoints. */
-struct vm_struct {
-	void *addr;
-} __attribute__((preserve_access_index));
-
-struct bpf_arena {
-	struct vm_struct *kern_vm;
-} __attribute__((preserve_access_index));
-
-__u64 kern_vm;
-
-SEC("syscall")
-int ring_where(void *ctx)
-{
-	kern_vm = (__u64)((struct bpf_arena *)&arn_arena)->kern_vm->addr;
 	return 0;
 }

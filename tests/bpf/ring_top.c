@@ -101,8 +101,8 @@ static struct bpf_link *watch(const void *word)
 	struct bpf_link *link;
 	int fd;
 
-	rig_run(bpf->progs.ring_where, NULL, 0);
-	attr.bp_addr = bpf->bss->kern_vm + 32768 + (__u32)(__u64)word; /* behind a guard */
+	rig_run(bpf->progs.kern_find, NULL, 0);
+	attr.bp_addr = bpf->bss->kern_base + (__u32)(__u64)word;
 	fd = perf_open(&attr);
 	link = fd < 0 ? NULL : bpf_program__attach_perf_event(bpf->progs.ring_tick, fd);
 	if (!link) {
